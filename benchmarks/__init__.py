@@ -1,0 +1,1 @@
+"""Adiabat beside its rivals: what is timed, on what, and against whom."""

@@ -1,0 +1,1 @@
+"""Who takes part: every ``Contestant`` found in a module of this folder."""

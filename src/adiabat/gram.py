@@ -1,0 +1,143 @@
+"""The one place where kernel values are computed, kept, evicted and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.kernels import Kernel, Rows, expansion
+
+Array = NDArray[Any]
+
+#: Tile in which columns are filled: small enough for a core's own cache.
+_FILL_ROWS, _FILL_COLUMNS = 128, 2048
+#: Outside this range of K(x, x) float32 columns are kept divided by the largest one.
+_SINGLE_RANGE = (1e-12, 1e12)
+
+
+class ColumnStore:
+    """Kernel columns in float32 within a budget of bytes; the one unused longest goes first."""
+
+    def __init__(self, n: int, budget: int) -> None:
+        self.capacity = int(min(n, max(2, budget // max(4 * n, 1))))
+        self.values = np.empty((self.capacity, n), dtype=np.float32)
+        self._slot = np.full(n, -1, dtype=np.int64)
+        self._owner = np.full(self.capacity, -1, dtype=np.int64)
+        self._used_at = np.zeros(self.capacity, dtype=np.int64)
+        self._clock = 0
+
+    def missing(self, index: Array) -> Array:
+        return index[self._slot[index] < 0]
+
+    def slots(self, index: Array) -> Array:
+        """Where these columns stand; they are now the most recently used."""
+        slots = self._slot[index]
+        self._clock += 1
+        self._used_at[slots] = self._clock
+        return slots
+
+    def make_room(self, index: Array, keep: Array) -> Array:
+        """Slots for new columns, none of them taken from the columns in ``keep``."""
+        held = self._slot[keep]
+        age = self._used_at.copy()
+        age[held[held >= 0]] = np.iinfo(np.int64).max
+        slots = np.argpartition(age, len(index) - 1)[: len(index)]
+        previous = self._owner[slots]
+        self._slot[previous[previous >= 0]] = -1
+        self._owner[slots] = index
+        self._slot[index] = slots
+        return slots
+
+
+class Gram:
+    """Kernel values between the rows of a problem, with an optional ridge on the diagonal.
+
+    Columns for the decomposition are kept in float32 within a budget; everything that
+    enters a final answer is computed in float64 when it is needed.
+
+    Attributes
+    ----------
+    evaluations : int
+        Kernel values computed so far.
+    diagonal : ndarray
+        K(x, x) plus the ridge, in float64.
+    scale : float
+        What the float32 columns have been divided by.
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: Rows, *, ridge: Array | None = None, budget: int = 1 << 30
+    ) -> None:
+        self.kernel = kernel
+        self.rows = rows
+        self.ridge = np.zeros(len(rows)) if ridge is None else ridge
+        self.diagonal = kernel.diagonal(rows) + self.ridge
+        self.evaluations = len(rows)
+        self.budget = budget
+        largest = float(np.max(np.abs(self.diagonal), initial=0.0))
+        extreme = largest > 0 and not _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+        self.scale = largest if extreme else 1.0
+        self._double = kernel.prepare(rows, np.float64)
+        self._fill_from = self._double if extreme else kernel.prepare(rows, np.float32)
+        self._columns: ColumnStore | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def columns(self) -> ColumnStore:
+        if self._columns is None:
+            self._columns = ColumnStore(len(self), self.budget)
+        return self._columns
+
+    def hold(self, index: Array) -> Array:
+        """Slots of ``columns.values`` that hold these columns, computed where missing."""
+        columns = self.columns
+        missing = columns.missing(index)
+        if len(missing):
+            self._fill(missing, columns.make_room(missing, keep=index))
+        return columns.slots(index)
+
+    def _fill(self, index: Array, slots: Array) -> None:
+        target, source = self.columns.values, self._fill_from
+        part = source.take(index)
+        for i in range(0, len(index), _FILL_ROWS):
+            some = part.take(slice(i, i + _FILL_ROWS))
+            into = slots[i : i + _FILL_ROWS]
+            for j in range(0, len(self), _FILL_COLUMNS):
+                columns = slice(j, j + _FILL_COLUMNS)
+                values = self.kernel.block(some, source.take(columns))
+                target[into, columns] = values if self.scale == 1.0 else values / self.scale
+        target[slots, index] += (self.ridge[index] / self.scale).astype(np.float32)
+        self.evaluations += len(index) * len(self)
+
+    def release_columns(self) -> None:
+        """Give the memory of the float32 columns back."""
+        self._columns = None
+
+    def block(self, a: Array, b: Array) -> Array:
+        """K between the rows at ``a`` and at ``b`` in float64."""
+        values = self.kernel.block(self._double.take(a), self._double.take(b))
+        if self.ridge.any():
+            values += np.where(a[:, None] == b[None, :], self.ridge[b], 0.0)
+        self.evaluations += values.size
+        return values
+
+    def times(self, support: Array, weights: Array) -> Array:
+        """K[:, support] @ weights in float64, in tiles."""
+        result = expansion(self.kernel, self._double, self._double.take(support), weights)
+        result[support] += (self.ridge[support] * weights.T).T
+        self.evaluations += len(self) * len(support)
+        return result
+
+    def magnitude(self, weights: Array) -> float:
+        """max_i sum_j |K_ij weights_j|: what rounding in K @ weights is measured against."""
+        support = np.flatnonzero(weights)
+        size, largest = np.abs(weights[support]), 0.0
+        for i in range(0, len(self), _FILL_ROWS):
+            rows = np.arange(i, min(i + _FILL_ROWS, len(self)))
+            sums = np.abs(self.block(rows, support)) @ size
+            largest = max(largest, float(sums.max(initial=0.0)))
+        return largest

@@ -1,0 +1,87 @@
+"""What a solver hands over, and the bias that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.problem import Problem
+
+Array = NDArray[Any]
+EPS = float(np.finfo(np.float64).eps)
+
+#: Sums of bounds are equal where they agree to this part of the sum of all bounds.
+_BALANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients, bias and the residuals that come with them.
+
+    Attributes
+    ----------
+    theta : ndarray
+        Signed coefficients y * alpha, exactly within their bounds.
+    bias : float
+        The canonical bias.
+    error : ndarray
+        target - K theta - bias on every row, in float64; decision values are target - error.
+    steps : int
+        Steps of all solvers together.
+    """
+
+    theta: Array
+    bias: float
+    error: Array
+    steps: int
+
+    @property
+    def support(self) -> Array:
+        return np.flatnonzero(self.theta)
+
+
+def violations(problem: Problem, theta: Array, error: Array) -> Array:
+    """By how much each row breaks its optimality condition (004, eq. 4)."""
+    rise = np.where(theta < problem.high, error, 0.0)
+    fall = np.where(theta > problem.low, -error, 0.0)
+    return np.maximum(np.maximum(rise, fall), 0.0)
+
+
+def snapped(problem: Problem, theta: Array) -> Array:
+    """Coefficients whose distance from a bound is rounding, put on that bound."""
+    rounding = 8.0 * EPS * np.abs(theta).sum()
+    theta = np.where(theta <= problem.low + rounding, problem.low, theta)
+    return np.where(theta >= problem.high - rounding, problem.high, theta)
+
+
+def canonical_bias(problem: Problem, theta: Array, points: Array) -> float:
+    """The middle of all biases that minimise the primal for given weights.
+
+    ``points`` is target - K theta. A row loses C_i per unit that b lies below its point
+    (y = 1) or above it (y = -1), so the slope of the primal in b is the weight of all points
+    below b less the weight of the positive class: the minimisers are a weighted quantile of
+    the points, an interval exactly where the sums balance, which a coefficient strictly
+    between its bounds rules out. With infinite weights they are all biases between the
+    classes.
+    """
+    if problem.bias is not None:
+        return problem.bias
+    counts = problem.bounds > 0
+    positive = problem.y[counts] > 0
+    if positive.all() or not positive.any():
+        return 1.0 if positive.any() else -1.0
+    free = (theta > problem.low) & (theta < problem.high)
+    if free.any():
+        return float(points[free].mean())
+    points, weights = points[counts], problem.bounds[counts]
+    if problem.is_hard:
+        return float(0.5 * (points[positive].max() + points[~positive].min()))
+    order = np.argsort(points)
+    below = np.cumsum(weights[order])
+    level, slack = weights[positive].sum(), _BALANCE * below[-1]
+    first = np.searchsorted(below, level - slack)
+    last = np.searchsorted(below, level + slack, side="right")
+    return float(0.5 * (points[order[first]] + points[order[last]]))

@@ -1,0 +1,38 @@
+"""Progress of long work."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+logger = logging.getLogger("adiabat")
+
+
+class Monitor:
+    """One line now and then: phase, iterations, gap, seconds.
+
+    Parameters
+    ----------
+    verbose : bool
+        Print the lines on standard error; they are logged at DEBUG in any case.
+    every : float
+        Seconds between two lines.
+    """
+
+    def __init__(self, verbose: bool = False, every: float = 0.5) -> None:
+        self.verbose = verbose
+        self.every = every
+        self.started = self._last = time.perf_counter()
+        self.steps = 0
+
+    def report(self, phase: str, steps: int, gap: float) -> None:
+        self.steps = max(self.steps, steps)
+        now = time.perf_counter()
+        if now - self._last < self.every:
+            return
+        self._last = now
+        line = f"{phase:<14} {steps:>9,} steps   gap {gap:9.2e}   {now - self.started:7.1f} s"
+        logger.debug(line)
+        if self.verbose:
+            print(f"adiabat: {line}", file=sys.stderr, flush=True)

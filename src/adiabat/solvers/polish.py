@@ -1,0 +1,238 @@
+"""From the neighbourhood of the optimum to the optimum itself.
+
+With the three categories fixed, the optimum is one solve of the bordered margin system. Its
+answer shows which rows stand in the wrong category: members beyond their bounds, bound rows
+that want to move. Those change place, all at once, and the system is solved again; from a
+good start a handful of rounds ends at machine precision. Where it does not (singular margin
+systems, cycles), ``active_set`` moves one row at a time from the last feasible point.
+
+Only the margin members and the few rows that change place enter in float64 (the pool). The
+errors of all other rows follow in float32 meanwhile and are computed in float64 at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+
+from adiabat.margin_system import MarginFactor
+from adiabat.problem import Problem
+from adiabat.solution import snapped
+from adiabat.solvers.active_set import DenseProblem, solve_dense
+from adiabat.solvers.loops import weighted_columns
+from adiabat.solvers.monitor import Monitor
+from adiabat.solvers.smo import Iterate
+
+Array = NDArray[Any]
+
+_ROUNDS = 12
+#: Members beyond this number would make a polish slower than more descent.
+_BATCH = 256
+
+
+class Pool:
+    """The rows in play and their kernel values among each other, in float64.
+
+    ``outside`` is what all other rows, none of which moves, add to K theta.
+    """
+
+    def __init__(self, problem: Problem, theta: Array) -> None:
+        self.problem = problem
+        self.rows = np.empty(0, dtype=np.int64)
+        self.matrix = np.empty((0, 0))
+        self.outside = np.empty(0)
+        self._inside = np.zeros(len(theta), dtype=bool)
+
+    def position(self, rows: Array) -> Array:
+        """Where these rows stand in the pool."""
+        where = np.full(len(self._inside), -1, dtype=np.int64)
+        where[self.rows] = np.arange(len(self.rows))
+        return where[rows]
+
+    def admit(self, rows: Array, theta: Array) -> None:
+        """Take rows in; from now on their coefficients may move."""
+        rows = rows[~self._inside[rows]]
+        if not len(rows):
+            return
+        gram, old = self.problem.gram, len(self.rows)
+        self._inside[rows] = True
+        fixed = np.flatnonzero((theta != 0) & ~self._inside)
+        across = gram.block(rows, self.rows)
+        self.outside -= across.T @ theta[rows]
+        self.outside = np.concatenate([self.outside, gram.block(rows, fixed) @ theta[fixed]])
+        self.rows = np.concatenate([self.rows, rows])
+        matrix = np.empty((len(self.rows), len(self.rows)))
+        matrix[:old, :old] = self.matrix
+        matrix[old:, :old], matrix[:old, old:] = across, across.T
+        matrix[old:, old:] = gram.block(rows, rows)
+        self.matrix = matrix
+
+    def error(self, theta: Array) -> Array:
+        """target - K theta on the pool, exactly."""
+        return self.problem.target[self.rows] - self.matrix @ theta[self.rows] - self.outside
+
+
+@dataclass
+class Candidate:
+    """What the polish hands over: coefficients, bias, and exact errors of every row."""
+
+    theta: Array
+    error: Array
+    bias: float
+
+
+class Polish:
+    """The state of one polish."""
+
+    def __init__(self, problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> None:
+        self.problem, self.monitor, self.tol = problem, monitor, tol
+        self.low, self.high, self.target = problem.low, problem.high, problem.target
+        self.start = start
+        self.theta, self.error = start.theta.copy(), start.error.copy()
+        self.seen = self.theta.copy()
+        self.free = (self.theta > self.low) & (self.theta < self.high)
+        self.bias = _middle(self) if problem.bias is None else problem.bias
+        self.noise = 0.0
+        self.pool = Pool(problem, self.theta)
+        self.pool.admit(np.flatnonzero(self.free), self.theta)
+        self.shift = 0.0 if problem.bias is not None else max(float(np.mean(problem.gram.diagonal)), 1e-300)
+
+    # -- one round
+
+    def solve_members(self) -> None:
+        """Put every member on the margin, whatever its bounds (004, eq. 12-13)."""
+        rows = self.pool.rows
+        inside = np.flatnonzero(self.free[rows])
+        members = rows[inside]
+        if not len(members):
+            self.bias = _middle(self) if self.problem.bias is None else self.bias
+            return
+        full = len(inside) == len(rows)
+        matrix = self.pool.matrix if full else self.pool.matrix[np.ix_(inside, inside)]
+        factor = MarginFactor.of(matrix, self.shift)
+        for _ in range(2):
+            error = self.pool.error(self.theta)[inside] - self.bias
+            step, bias = factor.step(error, self.imbalance())
+            self.theta[members] += step
+            self.bias += bias
+        self.follow()
+
+    def imbalance(self) -> float:
+        return self.problem.total - self.theta.sum() if self.problem.bias is None else 0.0
+
+    def follow(self) -> None:
+        """Bring the errors of all rows up to date: in float32 outside, exactly in the pool."""
+        gram, rows = self.problem.gram, self.pool.rows
+        change = self.theta[rows] - self.seen[rows]
+        self.seen[rows] = self.theta[rows]
+        moved = np.flatnonzero(change)
+        for i in range(0, len(moved), _BATCH):
+            some = moved[i : i + _BATCH]
+            slots = gram.hold(rows[some])
+            weights = (change[some] * gram.scale).astype(np.float32)
+            self.error -= weighted_columns(gram.columns.values, slots, weights)
+        exact = self.pool.error(self.theta)
+        self.noise = float(np.max(np.abs(exact - self.error[self.pool.rows]), initial=0.0))
+        self.error[self.pool.rows] = exact
+
+    def wish(self) -> Array:
+        """How much each bound row wants to move: positive where it is in the wrong category."""
+        error = self.error - self.bias
+        rise = np.where(self.theta < self.high, error, 0.0)
+        fall = np.where(self.theta > self.low, -error, 0.0)
+        return np.where(self.free, 0.0, np.maximum(rise, fall))
+
+    def exchange(self, doubt: float) -> int:
+        """Rows in the wrong category change place; how many did."""
+        wish = self.wish()
+        inside = self.pool._inside
+        enter = np.flatnonzero(np.where(inside, wish > self.tol, wish > self.tol + doubt))
+        self.theta = snapped(self.problem, self.theta)
+        leave = np.flatnonzero(self.free & ((self.theta <= self.low) | (self.theta >= self.high)))
+        self.free[leave] = False
+        self.free[enter] = True
+        self.pool.admit(enter, self.theta)
+        return len(enter) + len(leave)
+
+    def rounds(self) -> bool:
+        """Solve and exchange until nothing changes; False where that does not settle."""
+        best, since = np.inf, 0
+        for count in range(_ROUNDS):
+            try:
+                self.solve_members()
+            except LinAlgError:
+                return False
+            changes = self.exchange(4.0 * self.noise)
+            self.monitor.report("polish", self.monitor.steps, float(changes))
+            if not changes:
+                return True
+            best, since = (changes, 0) if changes < best else (best, since + 1)
+            if since > 3:
+                return False
+        return False
+
+    # -- rescue
+
+    def rescue(self) -> None:
+        """One row at a time, from the feasible point the polish started from."""
+        self.theta, self.seen = self.start.theta.copy(), self.start.theta.copy()
+        self.error = self.start.error.copy()
+        while True:
+            rows = self.pool.rows
+            before = self.theta[rows].copy()
+            others = self.theta.sum() - self.theta[rows].sum()
+            dense = DenseProblem(
+                self.pool.matrix, self.target[rows] - self.pool.outside, self.low[rows],
+                self.high[rows], self.problem.total - others, self.problem.bias, self.shift,
+            )
+            self.theta[rows], self.bias = solve_dense(dense, before, self.bias, self.monitor)
+            self.theta = snapped(self.problem, self.theta)
+            self.free[:] = (self.theta > self.low) & (self.theta < self.high)
+            self.follow()
+            if not self.admit_worst(self.wish(), self.tol + 4.0 * self.noise):
+                return
+
+    def admit_worst(self, wish: Array, threshold: float) -> int:
+        """Take the rows outside the pool that want to move most into it."""
+        wish = np.where(self.pool._inside, 0.0, wish)
+        enter = np.flatnonzero(wish > threshold)
+        most = max(_BATCH, len(self.pool.rows) // 2)
+        if len(enter) > most:
+            enter = enter[np.argpartition(-wish[enter], most)[:most]]
+        self.pool.admit(enter, self.theta)
+        return len(enter)
+
+    def exact_error(self) -> Array:
+        support = np.flatnonzero(self.theta)
+        return self.target - self.problem.gram.times(support, self.theta[support])
+
+
+def _middle(polish: Polish) -> float:
+    up = np.where(polish.theta < polish.high, polish.error, -np.inf).max()
+    down = np.where(polish.theta > polish.low, polish.error, np.inf).min()
+    return float((up + down) / 2)
+
+
+def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Candidate:
+    """The optimum, from a feasible point near it."""
+    state = Polish(problem, start, tol, monitor)
+    settled = state.rounds()
+    if not settled:
+        state.rescue()
+    while True:
+        state.error = state.exact_error()
+        if settled:
+            if not state.exchange(0.0):
+                break
+            settled = state.rounds()
+            if not settled:
+                state.rescue()
+        else:
+            if not state.admit_worst(state.wish(), tol):
+                break
+            state.rescue()
+    return Candidate(state.theta, state.error, state.bias)

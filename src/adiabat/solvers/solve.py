@@ -1,0 +1,67 @@
+"""A problem solved from nothing, and proved: five verbs.
+
+Descend to the neighbourhood of the optimum, polish to machine precision, settle the bias,
+measure, and refuse what does not meet the bar.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.errors import SolverError
+from adiabat.problem import Problem
+from adiabat.solution import Solution, canonical_bias, violations
+from adiabat.solvers.monitor import Monitor
+from adiabat.solvers.polish import Candidate, polish
+from adiabat.solvers.smo import Iterate, descend
+
+Array = NDArray[Any]
+EPS = float(np.finfo(np.float64).eps)
+
+#: The descent stops at this gap; the polish takes over.
+_NEAR = 0.1
+#: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows.
+_STEPS, _STEPS_PER_ROW = 20_000, 30
+
+
+def solve(problem: Problem, *, tol: float = 1e-9, monitor: Monitor | None = None) -> Solution:
+    """The optimum of a problem, with its canonical bias.
+
+    Raises
+    ------
+    NotSeparableError
+        For infinite bounds where no hard margin exists.
+    SolverError
+        Where the bar tol + 64 eps max_i(sum_j |alpha_j K_ij| + |b|) was not reached.
+    """
+    monitor = monitor or Monitor()
+    counts = problem.bounds > 0
+    if problem.bias is None and len(set(problem.y[counts])) < 2:
+        theta = np.zeros(len(problem))
+        return _settled(problem, Candidate(theta, problem.target.copy(), 0.0), monitor)
+    start = Iterate(np.zeros(len(problem)), problem.target.copy())
+    near = descend(problem, start, _NEAR, _STEPS + _STEPS_PER_ROW * len(problem), monitor)
+    candidate = polish(problem, near, 0.1 * tol, monitor)
+    solution = _settled(problem, candidate, monitor)
+    _require(problem, solution, tol)
+    return solution
+
+
+def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:
+    bias = canonical_bias(problem, candidate.theta, candidate.error)
+    return Solution(candidate.theta, bias, candidate.error - bias, monitor.steps)
+
+
+def _require(problem: Problem, solution: Solution, tol: float) -> None:
+    worst = float(violations(problem, solution.theta, solution.error).max(initial=0.0))
+    if worst <= tol:
+        return
+    bar = tol + 64.0 * EPS * (problem.gram.magnitude(solution.theta) + abs(solution.bias))
+    if worst > bar:
+        raise SolverError(
+            f"tol: the optimality conditions are broken by {worst:.3g}; wanted at most {bar:.3g}. "
+            "The kernel values of these data are too extreme for float64: scale the features."
+        )
