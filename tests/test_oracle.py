@@ -207,6 +207,14 @@ def test_oracle_finds_the_known_solution(name):
     assert np.abs(truth.decide(others @ problem.X.T) - expected).max() <= 1e-13 * size(expected)
 
 
+@pytest.mark.parametrize("name", collection.known_problems())
+def test_oracle_does_not_depend_on_a_good_first_answer(name, monkeypatch):
+    monkeypatch.setattr(oracle, "TOLERANCES", (0.1,))
+    problem = collection.known_problems()[name]
+    truth = oracle.solve(problem.kernel, problem.y, problem.bounds)
+    assert np.abs(truth.decision - problem.decision).max() <= 1e-13 * size(problem.decision)
+
+
 def test_known_problems_without_margin_rows_leave_an_interval_of_biases():
     problem = collection.known_without_margin(1)
     low, high = oracle.solve(problem.kernel, problem.y, problem.bounds).bias_range
@@ -252,6 +260,16 @@ def test_points_of_both_classes_at_one_place_are_not_separable():
     with pytest.raises(oracle.InseparableError) as caught:
         oracle.solve(np.outer(x, x), y, np.inf)
     assert caught.value.distance < 1e-6
+
+
+@pytest.mark.parametrize(("label", "inseparable"), [(-1.0, True), (1.0, False)])
+def test_a_point_without_length_stays_on_the_side_of_the_fixed_bias(label, inseparable):
+    rows = (np.zeros((1, 1)), np.array([label]), np.inf)
+    if inseparable:
+        with pytest.raises(oracle.InseparableError):
+            oracle.solve(*rows, bias=2.0)
+    else:
+        assert oracle.solve(*rows, bias=2.0).decision == pytest.approx([2.0])
 
 
 @pytest.mark.parametrize(("distance", "separable"), [(1e-4, True), (1e-6, False)])

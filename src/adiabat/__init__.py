@@ -1,0 +1,46 @@
+"""Support vector machines that learn, unlearn and adapt, exactly.
+
+What is public is loaded when it is asked for (PEP 562), so that ``import adiabat`` costs
+next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adiabat import errors, kernels
+    from adiabat.errors import AdiabatError, ExactnessError, NotSeparableError, SolverError
+    from adiabat.estimators.svc import SVC
+
+_HOME = {
+    "SVC": "adiabat.estimators.svc",
+    "AdiabatError": "adiabat.errors",
+    "ExactnessError": "adiabat.errors",
+    "NotSeparableError": "adiabat.errors",
+    "SolverError": "adiabat.errors",
+}
+_MODULES = {"errors", "kernels"}
+
+__all__ = [
+    "SVC",
+    "AdiabatError",
+    "ExactnessError",
+    "NotSeparableError",
+    "SolverError",
+    "errors",
+    "kernels",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"adiabat.{name}")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'adiabat' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

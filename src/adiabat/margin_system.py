@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky
+from scipy.linalg import LinAlgError, cholesky
 from numpy.typing import NDArray
 
 from adiabat.compiled import compiled
@@ -94,6 +94,9 @@ class MarginFactor:
         self = cls(shift, 0)
         self._factor = cholesky(matrix + shift, lower=True, overwrite_a=True, check_finite=False)
         self.size = len(matrix)
+        diagonal = self._factor.diagonal()
+        if diagonal.min() ** 2 <= self.noise(diagonal.max() ** 2):
+            raise LinAlgError("the margin system is singular to rounding")
         return self
 
     def half(self, x: Array) -> Array:
@@ -121,21 +124,21 @@ class MarginFactor:
 
         The curvature is the Schur complement of the bordered system, as a sum of terms that
         are not negative: the distance (squared) to the span of the members in A, and to the
-        plane 1'd = -1 (004, eq. 19 in other words).
+        plane 1'd = -1 (004, eq. 19 in other words). It is exactly 0 for a dependent row.
         """
-        if not self.size:
-            return np.empty(0), -diagonal if self.shift else 0.0, 0.0 if self.shift else diagonal
         a = column + self.shift
         half = self.half(a)
         pivot = diagonal + self.shift - half @ half
+        if pivot <= self.noise(diagonal):
+            pivot = 0.0
         rate = half
         solve_upper(self._factor, self.size, rate)
         if not self.shift:
             return -rate, 0.0, pivot
         v = self.full(np.ones(self.size))
         gap, weight = 1.0 - rate.sum(), v.sum()
-        bias = -gap / weight
-        return -rate - bias * v, bias, pivot + gap * gap / weight
+        bias = gap / weight
+        return -rate - bias * v, bias, pivot + gap * gap / weight if pivot else 0.0
 
     def append(self, column: Array, diagonal: float) -> bool:
         """Take one more member in; False, and nothing changed, where it is dependent."""

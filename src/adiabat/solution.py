@@ -51,7 +51,8 @@ def violations(problem: Problem, theta: Array, error: Array) -> Array:
 
 
 def snapped(problem: Problem, theta: Array) -> Array:
-    """Coefficients whose distance from a bound is rounding, put on that bound."""
+    """Coefficients beyond a bound, or closer to it than rounding, put on that bound."""
+    theta = np.clip(theta, problem.low, problem.high)
     rounding = 8.0 * EPS * np.abs(theta).sum()
     theta = np.where(theta <= problem.low + rounding, problem.low, theta)
     return np.where(theta >= problem.high - rounding, problem.high, theta)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.errors import SolverError
+from adiabat.errors import AdiabatError, SolverError
 from adiabat.margin_system import EPS, MarginFactor
 from adiabat.solvers.monitor import Monitor
 
@@ -34,11 +34,11 @@ class DenseProblem:
     shift: float
 
 
-class Unbounded(Exception):
-    """The objective has no lower bound: ``direction`` leads down for ever."""
+class UnboundedError(AdiabatError):
+    """The objective has no lower bound: along ``direction`` it falls for ever."""
 
     def __init__(self, direction: Array) -> None:
-        super().__init__()
+        super().__init__("the dual objective has no lower bound")
         self.direction = direction
 
 
@@ -54,7 +54,7 @@ class ActiveSet:
         self.steps = 0
         self.stalled = 0
         self.error = problem.target - problem.matrix @ self.theta
-        self.span = problem.high - problem.low
+        self.can_move = problem.high > problem.low
 
     # -- moving
 
@@ -74,7 +74,9 @@ class ActiveSet:
         rate = direction[rows]
         bound = np.where(rate > 0, self.problem.high[rows], self.problem.low[rows])
         distance = np.maximum((bound - self.theta[rows]) / rate, 0.0)
-        least = distance.min()
+        least = distance.min(initial=np.inf)
+        if np.isinf(least):
+            return np.inf, -1
         ties = np.flatnonzero((distance - least) * np.abs(rate) <= self.rounding())
         if self.stalled:
             return float(least), int(rows[ties].min())
@@ -127,15 +129,14 @@ class ActiveSet:
         direction, change, bias, curvature = self.rates(row)
         direction, change, bias = sense * direction, sense * change, sense * bias
         slope = sense * (self.error[row] - self.bias)
-        noise = self.factor.noise(self.problem.matrix[row, row])
-        wanted = slope / curvature if curvature > noise else np.inf
+        wanted = slope / curvature if curvature > 0 else np.inf
         length, blocking = self.room(direction)
+        if np.isinf(wanted) and np.isinf(length):
+            raise UnboundedError(direction)
         if wanted <= length:
             self.move(direction, change, bias, wanted)
             self.join(row)
             return
-        if np.isinf(length):
-            raise Unbounded(direction)
         self.move(direction, change, bias, length)
         self.put_on_bound(blocking, direction[blocking])
         if blocking != row:
@@ -161,7 +162,7 @@ class ActiveSet:
         fall = np.where(self.theta > self.problem.low, -error, 0.0)
         wish = np.maximum(rise, fall)
         wish[self.members] = 0.0
-        wish[self.span == 0] = 0.0
+        wish[~self.can_move] = 0.0
         if wish.max(initial=0.0) <= tol:
             return -1, 0.0
         row = int(np.argmax(wish)) if not self.stalled else int(np.flatnonzero(wish > tol)[0])

@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError
 from adiabat.margin_system import MarginFactor
 from adiabat.problem import Problem
 from adiabat.solution import snapped
-from adiabat.solvers.active_set import DenseProblem, solve_dense
+from adiabat.solvers.active_set import DenseProblem, UnboundedError, solve_dense
 from adiabat.solvers.loops import weighted_columns
 from adiabat.solvers.monitor import Monitor
 from adiabat.solvers.smo import Iterate
@@ -109,6 +109,7 @@ class Polish:
         inside = np.flatnonzero(self.free[rows])
         members = rows[inside]
         if not len(members):
+            self.follow()
             self.bias = _middle(self) if self.problem.bias is None else self.bias
             return
         full = len(inside) == len(rows)
@@ -120,6 +121,9 @@ class Polish:
             self.theta[members] += step
             self.bias += bias
         self.follow()
+
+    def is_balanced(self) -> bool:
+        return abs(self.imbalance()) <= 1e-12 * max(float(np.abs(self.theta).sum()), 1e-300)
 
     def imbalance(self) -> float:
         return self.problem.total - self.theta.sum() if self.problem.bias is None else 0.0
@@ -169,7 +173,7 @@ class Polish:
             changes = self.exchange(4.0 * self.noise)
             self.monitor.report("polish", self.monitor.steps, float(changes))
             if not changes:
-                return True
+                return self.is_balanced()
             best, since = (changes, 0) if changes < best else (best, since + 1)
             if since > 3:
                 return False
@@ -189,7 +193,10 @@ class Polish:
                 self.pool.matrix, self.target[rows] - self.pool.outside, self.low[rows],
                 self.high[rows], self.problem.total - others, self.problem.bias, self.shift,
             )
-            self.theta[rows], self.bias = solve_dense(dense, before, self.bias, self.monitor)
+            try:
+                self.theta[rows], self.bias = solve_dense(dense, before, self.bias, self.monitor)
+            except UnboundedError as ray:
+                raise UnboundedError(_spread(ray.direction, rows, len(self.theta))) from None
             self.theta = snapped(self.problem, self.theta)
             self.free[:] = (self.theta > self.low) & (self.theta < self.high)
             self.follow()
@@ -211,6 +218,12 @@ class Polish:
         return self.target - self.problem.gram.times(support, self.theta[support])
 
 
+def _spread(values: Array, rows: Array, n: int) -> Array:
+    result = np.zeros(n)
+    result[rows] = values
+    return result
+
+
 def _middle(polish: Polish) -> float:
     up = np.where(polish.theta < polish.high, polish.error, -np.inf).max()
     down = np.where(polish.theta > polish.low, polish.error, np.inf).min()
@@ -218,21 +231,21 @@ def _middle(polish: Polish) -> float:
 
 
 def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Candidate:
-    """The optimum, from a feasible point near it."""
+    """The optimum, from a feasible point near it.
+
+    Each time round, rows that turn out to want to move join the pool, which only grows.
+    """
     state = Polish(problem, start, tol, monitor)
     settled = state.rounds()
-    if not settled:
-        state.rescue()
     while True:
-        state.error = state.exact_error()
-        if settled:
-            if not state.exchange(0.0):
-                break
-            settled = state.rounds()
-            if not settled:
-                state.rescue()
-        else:
-            if not state.admit_worst(state.wish(), tol):
-                break
+        if not settled:
             state.rescue()
-    return Candidate(state.theta, state.error, state.bias)
+        state.error = state.exact_error()
+        if state.admit_worst(state.wish(), tol):
+            if settled:
+                state.exchange(0.0)
+                settled = state.rounds()
+        elif settled and state.wish().max() > 1e-6:
+            settled = False  # the rounds ended on errors that float32 had blurred
+        else:
+            return Candidate(state.theta, state.error, state.bias)

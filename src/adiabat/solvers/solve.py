@@ -6,6 +6,7 @@ measure, and refuse what does not meet the bar.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from adiabat.errors import SolverError
 from adiabat.problem import Problem
 from adiabat.solution import Solution, canonical_bias, violations
+from adiabat.solvers.active_set import UnboundedError
+from adiabat.solvers.hard_margin import not_separable, require_margin
 from adiabat.solvers.monitor import Monitor
 from adiabat.solvers.polish import Candidate, polish
 from adiabat.solvers.smo import Iterate, descend
@@ -25,6 +28,8 @@ EPS = float(np.finfo(np.float64).eps)
 _NEAR = 0.1
 #: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows.
 _STEPS, _STEPS_PER_ROW = 20_000, 30
+#: Infinite bounds are this, over the median of K(x, x), during the descent.
+_CAP = 1e4
 
 
 def solve(problem: Problem, *, tol: float = 1e-9, monitor: Monitor | None = None) -> Solution:
@@ -43,11 +48,23 @@ def solve(problem: Problem, *, tol: float = 1e-9, monitor: Monitor | None = None
         theta = np.zeros(len(problem))
         return _settled(problem, Candidate(theta, problem.target.copy(), 0.0), monitor)
     start = Iterate(np.zeros(len(problem)), problem.target.copy())
-    near = descend(problem, start, _NEAR, _STEPS + _STEPS_PER_ROW * len(problem), monitor)
-    candidate = polish(problem, near, 0.1 * tol, monitor)
+    steps = _STEPS + _STEPS_PER_ROW * len(problem)
+    near = descend(_bounded(problem), start, _NEAR, steps, monitor)
+    try:
+        candidate = polish(problem, near, 0.1 * tol, monitor)
+    except UnboundedError as ray:
+        raise not_separable(problem, ray.direction) from None
     solution = _settled(problem, candidate, monitor)
+    if problem.is_hard and not problem.gram.ridge.any():
+        require_margin(problem, solution)
     _require(problem, solution, tol)
     return solution
+
+
+def _bounded(problem: Problem) -> Problem:
+    """The same problem within bounds that keep the descent finite where no optimum exists."""
+    cap = _CAP / max(float(np.median(problem.gram.diagonal)), 1e-300)
+    return replace(problem, bounds=np.minimum(problem.bounds, cap)) if problem.is_hard else problem
 
 
 def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:

@@ -1,0 +1,1 @@
+"""scikit-learn's manners over what the floors below can do."""

@@ -1,0 +1,172 @@
+"""Binary machines: what each is asked, and how it is trained.
+
+Two classes make one machine, in which y = 1 is the second class. More classes make a machine
+for each pair (i, j), i < j, in which y = 1 is class i: scikit-learn's conventions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.errors import NotSeparableError
+from adiabat.estimators.kernel_choice import is_pairwise
+from adiabat.gram import Gram
+from adiabat.kernels import Kernel, Rows
+from adiabat.problem import classification
+
+Array = NDArray[Any]
+
+#: No class: what the machine of a single class has on its other side.
+NOBODY = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What one machine is asked.
+
+    Attributes
+    ----------
+    positive, negative : int
+        The classes with y = 1 and y = -1.
+    index : ndarray
+        Its rows, as positions among all that are held.
+    y, bounds : ndarray
+        Label and largest coefficient of each of them.
+    ridge : ndarray or None
+        What squared slacks add to the kernel's diagonal.
+    fixed_bias : float or None
+        The bias where it is fixed beforehand.
+    """
+
+    positive: int
+    negative: int
+    index: Array
+    y: Array
+    bounds: Array
+    ridge: Array | None
+    fixed_bias: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A task and its solution: signed coefficients, bias, and the work that it took."""
+
+    task: Task
+    theta: Array
+    bias: float
+    steps: int
+    finished: bool
+    kernel_evaluations: int
+
+    @property
+    def on_margin(self) -> Array:
+        """Coefficients strictly between their bounds."""
+        return (self.theta != 0.0) & ~self.in_error
+
+    @property
+    def in_error(self) -> Array:
+        """Coefficients at a positive bound."""
+        return (self.theta != 0.0) & (np.abs(self.theta) == self.task.bounds)
+
+    @property
+    def in_reserve(self) -> Array:
+        """Coefficients that are zero."""
+        return self.theta == 0.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far a solver goes, and what it may use."""
+
+    tol: float
+    budget: int
+    max_steps: int | None
+    verbose: bool
+
+
+def hinge(cost: Array) -> tuple[Array, Array | None]:
+    """Bounds and ridge of sum_i cost_i xi_i."""
+    return cost, None
+
+
+def squared_hinge(cost: Array) -> tuple[Array, Array | None]:
+    """Bounds and ridge of sum_i cost_i xi_i^2 (004, eq. 1 with p = 2)."""
+    counts = cost > 0
+    ridge = np.zeros(len(cost))
+    ridge[counts] = 0.5 / cost[counts]
+    return np.where(counts, np.inf, 0.0), ridge
+
+
+LOSSES: dict[str, Callable[[Array], tuple[Array, Array | None]]] = {
+    "hinge": hinge,
+    "squared_hinge": squared_hinge,
+}
+
+
+def costs(C: float, weight: Array, codes: Array, class_weight: Array) -> Array:
+    """C times the weights of the row and of its class; 0 for a row of weight 0 also if C = inf."""
+    cost = np.zeros(len(weight))
+    counts = weight > 0
+    cost[counts] = C * weight[counts] * class_weight[codes[counts]]
+    return cost
+
+
+def tasks(
+    codes: Array, classes: int, bounds: Array, ridge: Array | None, fixed_bias: float | None
+) -> list[Task]:
+    """What the machines of so many classes are asked.
+
+    Up to two classes, the one machine holds all rows, those without weight of whatever class.
+    """
+
+    def task(positive: int, negative: int, index: Array) -> Task:
+        y = np.where(codes[index] == positive, 1.0, -1.0)
+        own_ridge = None if ridge is None else ridge[index]
+        return Task(positive, negative, index, y, bounds[index], own_ridge, fixed_bias)
+
+    if classes <= 2:
+        return [task(classes - 1, 0 if classes == 2 else NOBODY, np.arange(len(codes)))]
+    return [
+        task(i, j, np.flatnonzero((codes == i) | (codes == j)))
+        for i, j in combinations(range(classes), 2)
+    ]
+
+
+def rows_of_task(task: Task, kernel: Kernel, rows: Rows) -> Rows:
+    """The rows of one machine; of a given kernel matrix, the columns go with the lines."""
+    if len(task.index) == len(rows):
+        return rows
+    if is_pairwise(kernel):
+        return Rows(rows.values[np.ix_(task.index, task.index)])
+    return rows.take(task.index)
+
+
+def train(task: Task, kernel: Kernel, rows: Rows, effort: Effort) -> Machine:
+    """Solve one task on its own rows."""
+    # numba comes with the solvers, so only those who fit wait for it.
+    from adiabat.solvers.monitor import Monitor  # noqa: PLC0415
+    from adiabat.solvers.solve import solve  # noqa: PLC0415
+
+    gram = Gram(kernel, rows, ridge=task.ridge, budget=effort.budget)
+    if not np.isfinite(gram.diagonal).all():
+        raise ValueError(
+            "X: kernel values of these rows exceed what float64 can hold; wanted scaled features"
+        )
+    problem = classification(gram, task.y, task.bounds, task.fixed_bias)
+    limit = {} if effort.max_steps is None else {"max_steps": effort.max_steps}
+    solution = solve(problem, tol=effort.tol, monitor=Monitor(effort.verbose), **limit)
+    finished = effort.max_steps is None or solution.steps < effort.max_steps
+    return Machine(task, solution.theta, solution.bias, solution.steps, finished, gram.evaluations)
+
+
+def with_ids(error: NotSeparableError, ids: Array, versus: str) -> NotSeparableError:
+    """The same error in the words of somebody who knows ids and labels, not positions."""
+    return NotSeparableError(
+        f"{versus}: {error}", distance=error.distance, ids=ids[error.ids], weights=error.weights
+    )

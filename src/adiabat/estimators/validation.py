@@ -1,0 +1,173 @@
+"""What comes in: rows, labels, weights and ids, looked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from adiabat.estimators.ids import ids_of
+from adiabat.kernels import Rows, rows_of
+
+Array = NDArray[Any]
+
+#: A given kernel matrix may differ from its transpose by this part of its largest entry.
+_ASYMMETRY = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The rows that a model holds, and what is known about each of them.
+
+    Attributes
+    ----------
+    rows : Rows
+        The features, or lines of a kernel matrix.
+    codes : ndarray
+        Position of each row's label in ``classes``; -1 where no row of the class counts.
+    classes : ndarray
+        The labels of the rows that count, sorted.
+    weight : ndarray
+        Sample weights; a row of weight 0 is held and does not count.
+    ids : ndarray
+        The rows' names.
+    """
+
+    rows: Rows
+    codes: Array
+    classes: Array
+    weight: Array
+    ids: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Whatever goes wrong inside leaves the estimator as it was before.
+
+    Nothing that was there is missing at any moment: other threads may be predicting.
+    """
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).update(before)
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        raise
+
+
+def checked_examples(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, ids: Any, *, pairwise: bool
+) -> Examples:
+    """The examples of a fit; the features' number and names are noted on the estimator."""
+    values, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse=False if pairwise else "csr",
+        dtype=np.float64,
+        order="C",
+        copy=True,
+    )
+    check_classification_targets(y)
+    weight = checked_weight(sample_weight, len(y))
+    classes, codes = counted_classes(y, weight)
+    rows = Rows(_symmetric(values)) if pairwise else rows_of(_canonical(values))
+    return Examples(rows, codes, classes, weight, ids_of(ids, X, len(y)))
+
+
+def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
+    """Rows to decide on, with the features of those that were learned."""
+    return validate_data(
+        estimator,
+        X,
+        accept_sparse=False if pairwise else "csr",
+        dtype=np.float64,
+        order="C",
+        reset=False,
+    )
+
+
+def checked_weight(sample_weight: Any, count: int) -> Array:
+    """Sample weights as an array of their own; None is 1 for each row."""
+    if sample_weight is None:
+        return np.ones(count)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(count, sample_weight)
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, copy=True, input_name="sample_weight"
+    )
+    if weight.shape != (count,):
+        raise ValueError(
+            f"sample_weight: shape {weight.shape} for {count} rows; wanted one weight for each row"
+        )
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight: {weight.min()} is among them; wanted no negative weight")
+    if weight.max() == 0:
+        raise ValueError("sample_weight: all weights are zero; wanted a positive one at least")
+    return weight
+
+
+def counted_classes(y: Array, weight: Array) -> tuple[Array, Array]:
+    """The classes that have weight, and the position of each row's label among them."""
+    classes, codes = np.unique(y, return_inverse=True)
+    counts = np.zeros(len(classes), dtype=bool)
+    counts[codes[weight > 0]] = True
+    position = np.where(counts, np.cumsum(counts) - 1, -1)
+    return classes[counts], position[codes]
+
+
+def class_weights(class_weight: Any, examples: Examples) -> Array:
+    """The weight of each class; "balanced" counts a row of weight 2 as two rows."""
+    counts = examples.weight > 0
+    weights = compute_class_weight(
+        class_weight,
+        classes=examples.classes,
+        y=examples.classes[examples.codes[counts]],
+        sample_weight=examples.weight[counts],
+    )
+    for label, value in zip(examples.classes, weights, strict=True):
+        if not 0 < value < np.inf:
+            raise ValueError(
+                f"class_weight: {value} for class {label!r}; wanted a positive finite number "
+                "(sample_weight=0 takes rows out of account)"
+            )
+    return np.asarray(weights, dtype=np.float64)
+
+
+def _canonical(values: Any) -> Any:
+    """One kind of sparse matrix, its entries in order and each of them once."""
+    if not sparse.issparse(values):
+        return values
+    values = sparse.csr_matrix(values)
+    values.sum_duplicates()
+    return values
+
+
+def _symmetric(matrix: Array) -> Array:
+    """A given kernel matrix, freed of the asymmetry that rounding leaves."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"X: shape {matrix.shape} for a precomputed kernel; wanted a square matrix of the "
+            "kernel values between the rows"
+        )
+    asymmetry, largest = np.abs(matrix - matrix.T).max(), np.abs(matrix).max()
+    if asymmetry > _ASYMMETRY * largest:
+        raise ValueError(
+            f"X: the precomputed kernel matrix differs from its transpose by {asymmetry:.3g} with "
+            f"entries up to {largest:.3g}; wanted a symmetric matrix"
+        )
+    return 0.5 * (matrix + matrix.T) if asymmetry > 0 else matrix
