@@ -125,11 +125,16 @@ class Gram:
         self.evaluations += values.size
         return values
 
-    def times(self, support: Array, weights: Array) -> Array:
-        """K[:, support] @ weights in float64, in tiles."""
-        result = expansion(self.kernel, self._double, self._double.take(support), weights)
-        result[support] += (self.ridge[support] * weights.T).T
-        self.evaluations += len(self) * len(support)
+    def times(self, support: Array, weights: Array, rows: Array | None = None) -> Array:
+        """K[rows, support] @ weights in float64, in tiles; all rows where none are named."""
+        rows = np.arange(len(self)) if rows is None else rows
+        among, of = self._double.take(rows), self._double.take(support)
+        result = expansion(self.kernel, among, of, weights)
+        if self.ridge.any():
+            spread = np.zeros(len(self))
+            spread[support] = self.ridge[support] * weights
+            result += spread[rows]
+        self.evaluations += len(rows) * len(support)
         return result
 
     def magnitude(self, weights: Array) -> float:

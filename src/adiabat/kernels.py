@@ -278,7 +278,9 @@ class Custom:
         return Points(rows.values, dtype)
 
     def block(self, a: Points, b: Points) -> Array:
-        values = np.array(self.function(a.values, b.values), dtype=a.dtype)
+        values = self.function(a.values, b.values)
+        values = values.toarray() if sparse.issparse(values) else values
+        values = np.array(values, dtype=a.dtype)
         if values.shape != (len(a), len(b)):
             raise ValueError(
                 f"kernel: the callable returned shape {values.shape} "

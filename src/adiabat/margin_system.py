@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg import LinAlgError, get_lapack_funcs
 from numpy.typing import NDArray
 
 from adiabat.compiled import compiled
@@ -88,17 +88,6 @@ class MarginFactor:
         self.size = 0
         self._factor = np.zeros((capacity, capacity))
 
-    @classmethod
-    def of(cls, matrix: Array, shift: float) -> MarginFactor:
-        """Factor of the members' kernel matrix; LinAlgError where it is singular."""
-        self = cls(shift, 0)
-        self._factor = cholesky(matrix + shift, lower=True, overwrite_a=True, check_finite=False)
-        self.size = len(matrix)
-        diagonal = self._factor.diagonal()
-        if diagonal.min() ** 2 <= self.noise(diagonal.max() ** 2):
-            raise LinAlgError("the margin system is singular to rounding")
-        return self
-
     def half(self, x: Array) -> Array:
         """L^-1 x."""
         x = np.array(x, dtype=np.float64)
@@ -162,3 +151,50 @@ class MarginFactor:
     def remove(self, position: int) -> None:
         delete_line(self._factor, self.size, position)
         self.size -= 1
+
+
+@compiled
+def shifted_single(matrix, index, shift):
+    """matrix[index][:, index] + shift, in float32."""
+    size = index.shape[0]
+    result = np.empty((size, size), dtype=np.float32)
+    for i in range(size):
+        line = matrix[index[i]]
+        for j in range(size):
+            result[i, j] = line[index[j]] + shift
+    return result
+
+
+class BlockFactor:
+    """Cholesky factor of many members at once, in single or double precision.
+
+    Raises
+    ------
+    LinAlgError
+        Where the system is singular to the rounding of that precision.
+    """
+
+    def __init__(self, matrix: Array, index: Array, shift: float, dtype: Any) -> None:
+        self.shift, self.dtype = shift, dtype
+        self._potrf, self._potrs = get_lapack_funcs(("potrf", "potrs"), dtype=dtype)
+        if dtype is np.float32:
+            shifted = shifted_single(matrix, index, shift)
+        else:
+            shifted = matrix[np.ix_(index, index)] + shift
+        self._factor, info = self._potrf(shifted.T, lower=0, overwrite_a=1, clean=0)
+        pivots = self._factor.diagonal() ** 2
+        least = 8.0 * float(np.finfo(dtype).eps) * max(len(index), 8)
+        if info or pivots.min() <= least * pivots.max():
+            raise LinAlgError("the margin system is singular to rounding")
+        self._ones = self._solve(np.ones(len(index))) if shift else None
+
+    def _solve(self, x: Array) -> Array:
+        return self._potrs(self._factor, x.astype(self.dtype), lower=0)[0].astype(np.float64)
+
+    def step(self, error: Array, imbalance: float) -> tuple[Array, float]:
+        """d and the change of bias with K_SS d + 1 b = error and 1'd = imbalance, nearly."""
+        u = self._solve(error + self.shift * imbalance)
+        if self._ones is None:
+            return u, 0.0
+        bias = float((u.sum() - imbalance) / self._ones.sum())
+        return u - bias * self._ones, bias

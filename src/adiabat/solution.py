@@ -28,7 +28,8 @@ class Solution:
     bias : float
         The canonical bias.
     error : ndarray
-        target - K theta - bias on every row, in float64; decision values are target - error.
+        target - K theta - bias on every row: in float64 wherever it could decide a category,
+        elsewhere as the descent left it.
     steps : int
         Steps of all solvers together.
     """

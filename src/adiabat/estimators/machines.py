@@ -18,7 +18,7 @@ from adiabat.errors import NotSeparableError
 from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.gram import Gram
 from adiabat.kernels import Kernel, Rows
-from adiabat.problem import classification
+from adiabat.problem import Problem, classification
 
 Array = NDArray[Any]
 
@@ -147,22 +147,33 @@ def rows_of_task(task: Task, kernel: Kernel, rows: Rows) -> Rows:
     return rows.take(task.index)
 
 
+def problem_of(task: Task, kernel: Kernel, rows: Rows, budget: int) -> Problem:
+    """The task as a problem with kernel values of its own."""
+    gram = Gram(kernel, rows, ridge=task.ridge, budget=budget)
+    if not np.isfinite(gram.diagonal).all():
+        raise ValueError(
+            "X: kernel values of these rows exceed what float64 can hold; wanted scaled features"
+        )
+    return classification(gram, task.y, task.bounds, task.fixed_bias)
+
+
 def train(task: Task, kernel: Kernel, rows: Rows, effort: Effort) -> Machine:
     """Solve one task on its own rows."""
     # numba comes with the solvers, so only those who fit wait for it.
     from adiabat.solvers.monitor import Monitor  # noqa: PLC0415
     from adiabat.solvers.solve import solve  # noqa: PLC0415
 
-    gram = Gram(kernel, rows, ridge=task.ridge, budget=effort.budget)
-    if not np.isfinite(gram.diagonal).all():
-        raise ValueError(
-            "X: kernel values of these rows exceed what float64 can hold; wanted scaled features"
-        )
-    problem = classification(gram, task.y, task.bounds, task.fixed_bias)
+    problem = problem_of(task, kernel, rows, effort.budget)
     limit = {} if effort.max_steps is None else {"max_steps": effort.max_steps}
     solution = solve(problem, tol=effort.tol, monitor=Monitor(effort.verbose), **limit)
-    finished = effort.max_steps is None or solution.steps < effort.max_steps
-    return Machine(task, solution.theta, solution.bias, solution.steps, finished, gram.evaluations)
+    return Machine(
+        task,
+        solution.theta,
+        solution.bias,
+        solution.steps,
+        finished=effort.max_steps is None or solution.steps < effort.max_steps,
+        kernel_evaluations=problem.gram.evaluations,
+    )
 
 
 def with_ids(error: NotSeparableError, ids: Array, versus: str) -> NotSeparableError:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adiabat.estimators.machines import Machine, rows_of_task
+from adiabat.estimators.machines import Machine, problem_of, rows_of_task
 from adiabat.estimators.model import Model
+
+if TYPE_CHECKING:
+    from adiabat.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class MemberCertificates:
     True
     """
 
-    members: Mapping[tuple[Any, Any], Any]
+    members: Mapping[tuple[Any, Any], Certificate]
 
     def _each(self, figure: str) -> list[Any]:
         return [getattr(member, figure) for member in self.members.values()]
@@ -61,7 +64,7 @@ class MemberCertificates:
         return min(self._each("margin"))
 
     @property
-    def convex(self) -> Any:
+    def convex(self) -> bool:
         """Whether all problems are convex."""
         return all(self._each("convex"))
 
@@ -80,29 +83,35 @@ class MemberCertificates:
         """Reserve vectors of all machines together."""
         return sum(self._each("n_reserve"))
 
-    def holds(self) -> bool:
-        """Whether every certificate holds."""
-        return all(member.holds() for member in self.members.values())
+    def holds(self, tol: float = 1e-8) -> bool:
+        """Whether every certificate holds.
+
+        Parameters
+        ----------
+        tol : float, default=1e-8
+            Largest error of a decision value, relative to the largest one or to 1.
+
+        Returns
+        -------
+        bool
+            False if one machine is not proved to be the optimum.
+        """
+        return all(member.holds(tol) for member in self.members.values())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{one} and {other}: {c}" for (one, other), c in self.members.items())
 
 
-def certified(model: Model) -> Any:
+def certified(model: Model) -> Certificate | MemberCertificates:
     """The certificate of a model, computed from its data anew."""
     members = {model.labels(machine): _certificate(model, machine) for machine in model.machines}
     return MemberCertificates(members) if len(members) > 1 else next(iter(members.values()))
 
 
-def _certificate(model: Model, machine: Machine) -> Any:
+def _certificate(model: Model, machine: Machine) -> Certificate:
+    # Only those who ask for a proof wait for its linear algebra.
     from adiabat.certificate import certify  # noqa: PLC0415
 
-    task = machine.task
-    rows = rows_of_task(task, model.kernel, model.examples.rows)
-    return certify(
-        model.kernel,
-        rows,
-        task.y,
-        task.bounds,
-        task.ridge,
-        task.fixed_bias,
-        machine.theta,
-        machine.bias,
-    )
+    rows = rows_of_task(machine.task, model.kernel, model.examples.rows)
+    problem = problem_of(machine.task, model.kernel, rows, budget=0)
+    return certify(problem, machine.theta, machine.bias)

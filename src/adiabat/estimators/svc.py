@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -17,7 +17,7 @@ from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.exported import ExportedClassifier
 from adiabat.estimators.kernel_choice import METHODS, NAMED, gamma_of, is_pairwise, kernel_of
 from adiabat.estimators.machines import LOSSES, Effort, Task, costs, tasks
-from adiabat.estimators.members import certified
+from adiabat.estimators.members import MemberCertificates, certified
 from adiabat.estimators.model import Model, trained
 from adiabat.estimators.predictor import arranged, decided
 from adiabat.estimators.validation import (
@@ -27,6 +27,9 @@ from adiabat.estimators.validation import (
     checked_queries,
     class_weights,
 )
+
+if TYPE_CHECKING:
+    from adiabat.certificate import Certificate
 
 Array = NDArray[Any]
 
@@ -345,7 +348,7 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
 
     # -- proving
 
-    def certificate(self) -> Any:
+    def certificate(self) -> Certificate | MemberCertificates:
         """Measure how far the model is from the optimum, from the data alone.
 
         Returns

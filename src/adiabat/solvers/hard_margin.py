@@ -45,11 +45,15 @@ def not_separable(problem: Problem, theta: Array) -> NotSeparableError:
     signed = (problem.y * weights)[rows]
     squared = signed @ problem.gram.block(rows, rows) @ signed
     distance = float(np.sqrt(max(squared, 0.0)))
+    wanted = f"wanted a margin of at least {LEAST_MARGIN * reach(problem):.3g}"
+    if problem.bias is None:
+        found = f"the convex hulls of the classes come within {distance:.3g} of each other"
+    else:
+        found = f"no boundary with the bias fixed at {problem.bias:g} keeps that distance"
     return NotSeparableError(
-        f"C: infinite (a hard margin), but the classes are not separable: the convex hulls of "
-        f"the classes come within {distance:.3g} of each other, spanned by {len(rows)} rows "
-        f"(see .ids and .weights of this error); wanted a margin of at least "
-        f"{LEAST_MARGIN * reach(problem):.3g}. Choose a finite C.",
+        f"C: infinite (a hard margin), but the classes are not separable: {found}, "
+        f"which {len(rows)} rows show (see .ids and .weights of this error); {wanted}. "
+        "Choose a finite C.",
         distance=distance,
         ids=rows,
         weights=weights[rows],

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from adiabat.margin_system import MarginFactor
+from adiabat.margin_system import BlockFactor
 from adiabat.problem import Problem
 from adiabat.solution import snapped
 from adiabat.solvers.active_set import DenseProblem, UnboundedError, solve_dense
@@ -30,8 +30,11 @@ from adiabat.solvers.smo import Iterate
 Array = NDArray[Any]
 
 _ROUNDS = 12
+_REFINEMENTS = 12
 #: Members beyond this number would make a polish slower than more descent.
 _BATCH = 256
+#: Relative error of a float32 kernel value, generously, times its products' summation.
+_DOUBT = 32.0 * float(np.finfo(np.float32).eps)
 
 
 class Pool:
@@ -43,7 +46,7 @@ class Pool:
     def __init__(self, problem: Problem, theta: Array) -> None:
         self.problem = problem
         self.rows = np.empty(0, dtype=np.int64)
-        self.matrix = np.empty((0, 0))
+        self.matrix = self._room = np.empty((0, 0))
         self.outside = np.empty(0)
         self._inside = np.zeros(len(theta), dtype=bool)
 
@@ -65,11 +68,18 @@ class Pool:
         self.outside -= across.T @ theta[rows]
         self.outside = np.concatenate([self.outside, gram.block(rows, fixed) @ theta[fixed]])
         self.rows = np.concatenate([self.rows, rows])
-        matrix = np.empty((len(self.rows), len(self.rows)))
-        matrix[:old, :old] = self.matrix
+        matrix = self._grown(len(self.rows))
         matrix[old:, :old], matrix[:old, old:] = across, across.T
         matrix[old:, old:] = gram.block(rows, rows)
         self.matrix = matrix
+
+    def _grown(self, size: int) -> Array:
+        """Room for ``size`` rows with what is there in place."""
+        if size > len(self._room):
+            room = np.empty((size + size // 8 + 64,) * 2)
+            room[: len(self.matrix), : len(self.matrix)] = self.matrix
+            self._room = room
+        return self._room[:size, :size]
 
     def error(self, theta: Array) -> Array:
         """target - K theta on the pool, exactly."""
@@ -99,7 +109,7 @@ class Polish:
         self.noise = 0.0
         self.pool = Pool(problem, self.theta)
         self.pool.admit(np.flatnonzero(self.free), self.theta)
-        self.shift = 0.0 if problem.bias is not None else max(float(np.mean(problem.gram.diagonal)), 1e-300)
+        self.shift = 0.0 if problem.bias is not None else _shift(problem.gram.diagonal)
 
     # -- one round
 
@@ -110,16 +120,40 @@ class Polish:
         members = rows[inside]
         if not len(members):
             self.follow()
+            self.inside = None
             self.bias = _middle(self) if self.problem.bias is None else self.bias
             return
-        full = len(inside) == len(rows)
-        matrix = self.pool.matrix if full else self.pool.matrix[np.ix_(inside, inside)]
-        factor = MarginFactor.of(matrix, self.shift)
+        try:
+            factor = BlockFactor(self.pool.matrix, inside, self.shift, np.float32)
+        except LinAlgError:
+            factor = BlockFactor(self.pool.matrix, inside, self.shift, np.float64)
         for _ in range(2):
-            error = self.pool.error(self.theta)[inside] - self.bias
-            step, bias = factor.step(error, self.imbalance())
-            self.theta[members] += step
-            self.bias += bias
+            self.refine(factor, inside)
+        self.factor, self.inside = factor, inside
+        self.follow()
+
+    def refine(self, factor: BlockFactor, inside: Array) -> float:
+        """One correction of the members by their exact errors; the largest of these."""
+        error = self.pool.error(self.theta)[inside] - self.bias
+        step, bias = factor.step(error, self.imbalance())
+        self.theta[self.pool.rows[inside]] += step
+        self.bias += bias
+        return float(np.max(np.abs(error)))
+
+    def sharpen(self) -> None:
+        """Correct the members until that no longer helps; in float64 where float32 stalls."""
+        rows = self.pool.rows[self.inside] if self.inside is not None else []
+        if not len(rows) or not self.free[rows].all():
+            return
+        last = np.inf
+        for _ in range(_REFINEMENTS):
+            error = self.refine(self.factor, self.inside)
+            if error > 0.25 * last:
+                break
+            last = error
+        if error > self.tol and self.factor.dtype is np.float32:
+            self.factor = BlockFactor(self.pool.matrix, self.inside, self.shift, np.float64)
+            self.sharpen()
         self.follow()
 
     def is_balanced(self) -> bool:
@@ -168,9 +202,12 @@ class Polish:
         for count in range(_ROUNDS):
             try:
                 self.solve_members()
+                changes = self.exchange(4.0 * self.noise)
+                if not changes:
+                    self.sharpen()
+                    changes = self.exchange(4.0 * self.noise)
             except LinAlgError:
                 return False
-            changes = self.exchange(4.0 * self.noise)
             self.monitor.report("polish", self.monitor.steps, float(changes))
             if not changes:
                 return self.is_balanced()
@@ -213,9 +250,25 @@ class Polish:
         self.pool.admit(enter, self.theta)
         return len(enter)
 
-    def exact_error(self) -> Array:
+    def confirm(self) -> None:
+        """Errors in float64 for every row that float32 leaves in doubt."""
+        gram = self.problem.gram
         support = np.flatnonzero(self.theta)
-        return self.target - self.problem.gram.times(support, self.theta[support])
+        root = np.sqrt(np.abs(gram.diagonal))
+        doubt = _DOUBT * float(root.max() * (np.abs(self.theta) @ root)) + 10.0 * self.noise
+        wish = np.maximum(self.wish(), 0.0)
+        error = self.error - self.bias
+        away = np.where(self.theta < self.high, -error, np.inf)
+        away = np.minimum(away, np.where(self.theta > self.low, error, np.inf))
+        rows = np.flatnonzero((away <= doubt) | (wish > 0) | (not self.free.any()))
+        self.error[rows] = self.target[rows] - gram.times(support, self.theta[support], rows)
+
+
+def _shift(diagonal: Array) -> float:
+    """c of the margin system, of the size of K; above it where K itself is indefinite."""
+    if diagonal.min() < 0:
+        return 4.0 * float(np.abs(diagonal).max())
+    return max(float(diagonal.mean()), 1e-300)
 
 
 def _spread(values: Array, rows: Array, n: int) -> Array:
@@ -240,7 +293,7 @@ def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Ca
     while True:
         if not settled:
             state.rescue()
-        state.error = state.exact_error()
+        state.confirm()
         if state.admit_worst(state.wish(), tol):
             if settled:
                 state.exchange(0.0)

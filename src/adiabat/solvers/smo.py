@@ -98,7 +98,7 @@ class Decomposition:
 
     def select(self) -> None:
         """Half of the rows that most want to move, half of those of the last set."""
-        half = (self.size - min(len(self.working), int(_STAYING * self.size))) // 2
+        half = max(1, (self.size - min(len(self.working), int(_STAYING * self.size))) // 2)
         rise, fall = _largest(self.up, half), _largest(-self.down, half)
         chosen = np.zeros(len(self.theta), dtype=bool)
         chosen[rise[self.up[rise] > self.floor]] = True
@@ -107,7 +107,7 @@ class Decomposition:
         staying = self.working[~chosen[self.working]][: self.size - len(new)]
         self.working = np.concatenate([new, staying])
 
-    def improve(self, tol: float) -> None:
+    def improve(self, tol: float, max_steps: int) -> None:
         """Solve the working set and carry its changes to every row."""
         rows = self.working
         slots = self.gram.hold(rows)
@@ -116,7 +116,7 @@ class Decomposition:
         self.taken += self.steps.descend(
             gather(store, slots, rows), theta, self.low[rows], self.high[rows],
             self.error[rows].astype(np.float32), max(_INNER * self.gap, 0.5 * tol),
-            100 * len(rows),
+            min(100 * len(rows), max_steps - self.taken),
         )
         moved = np.flatnonzero(theta != self.theta[rows])
         change = (theta - self.theta[rows])[moved].astype(np.float32)
@@ -135,7 +135,7 @@ def descend(problem: Problem, start: Iterate, tol: float, max_steps: int, monito
     state = Decomposition(problem, start, monitor)
     while state.gap > tol and state.taken < max_steps:
         state.select()
-        state.improve(tol)
+        state.improve(tol, max_steps)
         state.measure()
         monitor.report("decomposition", state.taken, state.gap)
     return Iterate(snapped(problem, state.theta / state.scale), state.error)

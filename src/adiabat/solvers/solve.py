@@ -32,8 +32,17 @@ _STEPS, _STEPS_PER_ROW = 20_000, 30
 _CAP = 1e4
 
 
-def solve(problem: Problem, *, tol: float = 1e-9, monitor: Monitor | None = None) -> Solution:
+def solve(
+    problem: Problem,
+    *,
+    tol: float = 1e-9,
+    max_steps: int | None = None,
+    monitor: Monitor | None = None,
+) -> Solution:
     """The optimum of a problem, with its canonical bias.
+
+    With ``max_steps`` the descent may end early; then the solution has that number of steps
+    and is not the optimum.
 
     Raises
     ------
@@ -48,8 +57,13 @@ def solve(problem: Problem, *, tol: float = 1e-9, monitor: Monitor | None = None
         theta = np.zeros(len(problem))
         return _settled(problem, Candidate(theta, problem.target.copy(), 0.0), monitor)
     start = Iterate(np.zeros(len(problem)), problem.target.copy())
-    steps = _STEPS + _STEPS_PER_ROW * len(problem)
-    near = descend(_bounded(problem), start, _NEAR, steps, monitor)
+    limit = _STEPS + _STEPS_PER_ROW * len(problem)
+    if max_steps is not None and max_steps <= limit:
+        near = descend(_bounded(problem), start, _NEAR, max_steps, monitor)
+        if monitor.steps >= max_steps:
+            return _settled(problem, _unpolished(problem, near), monitor)
+    else:
+        near = descend(_bounded(problem), start, _NEAR, limit, monitor)
     try:
         candidate = polish(problem, near, 0.1 * tol, monitor)
     except UnboundedError as ray:
@@ -65,6 +79,12 @@ def _bounded(problem: Problem) -> Problem:
     """The same problem within bounds that keep the descent finite where no optimum exists."""
     cap = _CAP / max(float(np.median(problem.gram.diagonal)), 1e-300)
     return replace(problem, bounds=np.minimum(problem.bounds, cap)) if problem.is_hard else problem
+
+
+def _unpolished(problem: Problem, near: Iterate) -> Candidate:
+    support = np.flatnonzero(near.theta)
+    error = problem.target - problem.gram.times(support, near.theta[support])
+    return Candidate(near.theta, error, 0.0)
 
 
 def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:
