@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, eigvalsh
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from adiabat.gram import Gram
 from adiabat.problem import Problem
 from adiabat.solution import canonical_bias, violations
 
@@ -242,12 +241,14 @@ class MarginSolve:
         """|w(u)|, and |L^-1 rest| for what the step left over and rounding can have hidden."""
         left = (self.error - self.effect(self.matrix)).astype(np.float64)
         inner = self.matrix[np.ix_(self.basis, self.basis)]
-        length = float(np.sqrt(max(self.step @ inner @ self.step, 0.0)))
+        length = float(np.sqrt(max(float(self.step @ inner @ self.step), 0.0)))
         over = float(np.linalg.norm(self.inverse @ left[self.basis]))
         over += float(np.linalg.norm(self.inverse, axis=0) @ hidden[self.basis])
         tied = np.abs(left) + hidden
         tied[self.basis] = 0.0
-        over += (float(np.linalg.norm(tied)) + residual * (self.shift + abs(self.bias))) * self.spread
+        over += (
+            float(np.linalg.norm(tied)) + residual * (self.shift + abs(self.bias))
+        ) * self.spread
         return length + over
 
 

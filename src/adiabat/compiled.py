@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -17,4 +20,17 @@ _FAST = {"nsz", "arcp", "contract", "reassoc", "nnan"}
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile at the first call, or take the code from the cache of an earlier process."""
-    return njit(cache=True, nogil=True, fastmath=_FAST)(function)
+    loop = njit(cache=True, nogil=True, fastmath=_FAST)(function)
+    announce_unless_cached(Path(loop.stats.cache_path), function.__module__.rpartition(".")[2])
+    return loop
+
+
+@cache
+def announce_unless_cached(folder: Path, module: str) -> None:
+    """Say once per module that its first calls will take seconds: nothing is cached yet."""
+    if any(folder.glob(f"{module}.*.nbi")):
+        return
+    message = f"compiling {module} for this machine, once; later runs take it from the cache"
+    logger.info(message)
+    if not logger.isEnabledFor(logging.INFO) and sys.stderr.isatty():
+        sys.stderr.write(f"adiabat: {message}\n")

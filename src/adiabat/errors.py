@@ -5,6 +5,8 @@ Every message names the argument, what came and what was wanted.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class AdiabatError(Exception):
     """Base of every error that is special to this library."""
@@ -24,7 +26,7 @@ class NotSeparableError(AdiabatError, ValueError):
         weights of a class add up to one.
     """
 
-    def __init__(self, message: str, *, distance: float, ids, weights) -> None:
+    def __init__(self, message: str, *, distance: float, ids: Any, weights: Any) -> None:
         super().__init__(message)
         self.distance = distance
         self.ids = ids

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, get_lapack_funcs
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from adiabat.compiled import compiled
 
@@ -26,7 +26,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @compiled
-def solve_lower(factor, size, x):
+def solve_lower(factor: Array, size: int, x: Array) -> None:
     """x <- L^-1 x."""
     for i in range(size):
         row = factor[i]
@@ -37,7 +37,7 @@ def solve_lower(factor, size, x):
 
 
 @compiled
-def solve_upper(factor, size, x):
+def solve_upper(factor: Array, size: int, x: Array) -> None:
     """x <- L^-T x."""
     for i in range(size - 1, -1, -1):
         row = factor[i]
@@ -48,7 +48,7 @@ def solve_upper(factor, size, x):
 
 
 @compiled
-def delete_line(factor, size, position):
+def delete_line(factor: Array, size: int, position: int) -> None:
     """Factor of A without line ``position``.
 
     The lines below move up and the part right of the deleted column takes a rank-one update
@@ -117,7 +117,7 @@ class MarginFactor:
         """
         a = column + self.shift
         half = self.half(a)
-        pivot = diagonal + self.shift - half @ half
+        pivot = diagonal + self.shift - float(half @ half)
         if pivot <= self.noise(diagonal):
             pivot = 0.0
         rate = half
@@ -125,14 +125,14 @@ class MarginFactor:
         if not self.shift:
             return -rate, 0.0, pivot
         v = self.full(np.ones(self.size))
-        gap, weight = 1.0 - rate.sum(), v.sum()
+        gap, weight = 1.0 - float(rate.sum()), float(v.sum())
         bias = gap / weight
         return -rate - bias * v, bias, pivot + gap * gap / weight if pivot else 0.0
 
     def append(self, column: Array, diagonal: float) -> bool:
         """Take one more member in; False, and nothing changed, where it is dependent."""
         half = self.half(column + self.shift)
-        pivot = diagonal + self.shift - half @ half
+        pivot = diagonal + self.shift - float(half @ half)
         if pivot <= self.noise(diagonal):
             return False
         if self.size == len(self._factor):
@@ -154,7 +154,7 @@ class MarginFactor:
 
 
 @compiled
-def shifted_single(matrix, index, shift):
+def shifted_single(matrix: Array, index: Array, shift: float) -> Array:
     """matrix[index][:, index] + shift, in float32."""
     size = index.shape[0]
     result = np.empty((size, size), dtype=np.float32)

@@ -165,7 +165,7 @@ def train(task: Task, kernel: Kernel, rows: Rows, effort: Effort) -> Machine:
 
     problem = problem_of(task, kernel, rows, effort.budget)
     limit = {} if effort.max_steps is None else {"max_steps": effort.max_steps}
-    solution = solve(problem, tol=effort.tol, monitor=Monitor(effort.verbose), **limit)
+    solution = solve(problem, tol=effort.tol, monitor=Monitor(verbose=effort.verbose), **limit)
     return Machine(
         task,
         solution.theta,

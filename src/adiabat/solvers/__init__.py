@@ -1,0 +1,1 @@
+"""Problems solved from nothing."""

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 
 #: A margin below this part of the largest sqrt(K(x, x)) counts as none.
 LEAST_MARGIN = 1e-6
+#: Weights below this are rounding and name no row.
+_WEIGHTLESS = 1e-12
 
 
 def reach(problem: Problem) -> float:
@@ -30,7 +32,7 @@ def reach(problem: Problem) -> float:
 def require_margin(problem: Problem, solution: Solution) -> None:
     """Raise where the margin 1/|w| of a hard-margin solution is none."""
     opened = problem.target - solution.error - solution.bias
-    length = float(np.sqrt(max(solution.theta @ opened, 0.0)))
+    length = float(np.sqrt(max(float(solution.theta @ opened), 0.0)))
     if length * LEAST_MARGIN * reach(problem) > 1.0:
         raise not_separable(problem, solution.theta)
 
@@ -41,9 +43,9 @@ def not_separable(problem: Problem, theta: Array) -> NotSeparableError:
     for label in (-1.0, 1.0):
         own = problem.y == label
         weights[own] /= max(weights[own].sum(), 1e-300)
-    rows = np.flatnonzero(weights > 1e-12)
+    rows = np.flatnonzero(weights > _WEIGHTLESS)
     signed = (problem.y * weights)[rows]
-    squared = signed @ problem.gram.block(rows, rows) @ signed
+    squared = float(signed @ problem.gram.block(rows, rows) @ signed)
     distance = float(np.sqrt(max(squared, 0.0)))
     wanted = f"wanted a margin of at least {LEAST_MARGIN * reach(problem):.3g}"
     if problem.bias is None:

@@ -2,19 +2,32 @@
 
 Everything is in signed coefficients and in float32 but the coefficients themselves: the
 decomposition only has to find the categories, the exact answer is computed afterwards.
+
+``up`` and ``down`` are 0 where a coefficient can still rise or fall, and far away otherwise,
+so that every choice is a plain maximum over the row's errors, which compiles to vector
+instructions; the position of the maximum is looked up in a second pass.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from adiabat.compiled import compiled
 
+Array = NDArray[Any]
+
 FAR = np.float32(1e30)
+ZERO = np.float32(0.0)
+#: Curvatures below this part of the largest K(x, x) are rounding.
+_FLAT = np.float32(1e-7)
+_TINY = np.float32(1e-37)
 
 
 @compiled
-def gather(store, slots, index):
+def gather(store: Array, slots: Array, index: Array) -> Array:
     """store[slots][:, index]."""
     result = np.empty((slots.shape[0], index.shape[0]), dtype=np.float32)
     for a in range(slots.shape[0]):
@@ -25,7 +38,7 @@ def gather(store, slots, index):
 
 
 @compiled
-def weighted_columns(store, slots, weights):
+def weighted_columns(store: Array, slots: Array, weights: Array) -> Array:
     """weights @ store[slots], piece by piece so that the sums stay in cache."""
     n, m = store.shape[1], slots.shape[0]
     result = np.zeros(n, dtype=np.float32)
@@ -47,106 +60,131 @@ def weighted_columns(store, slots, weights):
 
 
 @compiled
-def descend_pairs(K, theta, low, high, error, tol, max_steps):
-    """Two coefficients a step, their sum kept: for a free bias.
+def allow(k: int, theta: Array, low: Array, high: Array, up: Array, down: Array) -> None:
+    """Note whether coefficient k can rise and fall."""
+    up[k] = ZERO if theta[k] < high[k] else -FAR
+    down[k] = ZERO if theta[k] > low[k] else FAR
 
-    First the row that most wants to rise; against it the row whose fall gains most to second
-    order. ``up`` and ``down`` are 0 where a coefficient can still rise or fall.
-    """
+
+@compiled
+def flat_curvature(diagonal: Array) -> Any:
+    """The least curvature to divide by."""
+    largest = ZERO
+    for k in range(diagonal.shape[0]):
+        largest = max(largest, abs(diagonal[k]))
+    return max(largest * _FLAT, _TINY)
+
+
+@compiled
+def first_of_pair(error: Array, up: Array) -> int:
+    """The row that most wants to rise."""
+    top = -FAR
+    for k in range(error.shape[0]):
+        top = max(top, error[k] + up[k])
+    i = 0
+    while error[i] + up[i] != top:
+        i += 1
+    return i
+
+
+@compiled
+def second_of_pair(
+    line: Array, diagonal: Array, error: Array, down: Array, i: int, flat: Any, gain: Array
+) -> tuple[int, Any]:
+    """The row whose fall against i gains most to second order, and the lowest error."""
+    top, own = error[i], diagonal[i]
+    bottom, best = FAR, ZERO
+    for k in range(error.shape[0]):
+        value = error[k] + down[k]
+        bottom = min(bottom, value)
+        fall = max(top - value, ZERO)
+        worth = fall * fall / max(own + diagonal[k] - line[k] - line[k], flat)
+        gain[k] = worth
+        best = max(best, worth)
+    j = 0
+    while gain[j] != best:
+        j += 1
+    return j, bottom
+
+
+@compiled
+def shift_pair(theta: Array, low: Array, high: Array, i: int, j: int, wanted: float) -> float:
+    """Raise i and lower j by as much as wanted and possible, onto bounds exactly."""
+    room_i, room_j = high[i] - theta[i], theta[j] - low[j]
+    move = min(wanted, room_i, room_j)
+    theta[i] = high[i] if move == room_i else theta[i] + move
+    theta[j] = low[j] if move == room_j else theta[j] - move
+    return move
+
+
+@compiled
+def descend_pairs(
+    K: Array, theta: Array, low: Array, high: Array, error: Array, tol: float, max_steps: int
+) -> int:
+    """Two coefficients a step, their sum kept: for a free bias. How many steps that took."""
     q = error.shape[0]
-    far = np.float32(1e30)
-    zero = np.float32(0.0)
-    diagonal = np.empty(q, dtype=np.float32)
-    up = np.empty(q, dtype=np.float32)
-    down = np.empty(q, dtype=np.float32)
-    gain = np.empty(q, dtype=np.float32)
-    flat = zero
+    up, down = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
+    gain, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
     for k in range(q):
         diagonal[k] = K[k, k]
-        flat = max(flat, abs(diagonal[k]))
-        up[k] = zero if theta[k] < high[k] else -far
-        down[k] = zero if theta[k] > low[k] else far
-    flat = max(flat * np.float32(1e-7), np.float32(1e-37))
+        allow(k, theta, low, high, up, down)
+    flat = flat_curvature(diagonal)
     for step in range(max_steps):
-        top = -far
-        for k in range(q):
-            top = max(top, error[k] + up[k])
-        i = 0
-        while error[i] + up[i] != top:
-            i += 1
+        i = first_of_pair(error, up)
         line = K[i]
-        own = diagonal[i]
-        bottom = far
-        best = zero
-        for k in range(q):
-            value = error[k] + down[k]
-            bottom = min(bottom, value)
-            fall = max(top - value, zero)
-            worth = fall * fall / max(own + diagonal[k] - line[k] - line[k], flat)
-            gain[k] = worth
-            best = max(best, worth)
-        if top - bottom <= tol or best <= zero:
+        j, bottom = second_of_pair(line, diagonal, error, down, i, flat, gain)
+        if error[i] + up[i] - bottom <= tol:
             return step
-        j = 0
-        while gain[j] != best:
-            j += 1
-        curvature = max(own + diagonal[j] - line[j] - line[j], flat)
-        move = np.float64((error[i] - error[j]) / curvature)
-        room_i, room_j = high[i] - theta[i], theta[j] - low[j]
-        if move < min(room_i, room_j):
-            theta[i] += move
-            theta[j] -= move
-        else:
-            move = min(room_i, room_j)
-            theta[i] = high[i] if room_i <= room_j else theta[i] + move
-            theta[j] = low[j] if room_j <= room_i else theta[j] - move
-        up[i] = zero if theta[i] < high[i] else -far
-        down[i] = zero if theta[i] > low[i] else far
-        up[j] = zero if theta[j] < high[j] else -far
-        down[j] = zero if theta[j] > low[j] else far
+        curvature = max(diagonal[i] + diagonal[j] - line[j] - line[j], flat)
+        wanted = np.float64((error[i] - error[j]) / curvature)
+        change = np.float32(shift_pair(theta, low, high, i, j, wanted))
+        allow(i, theta, low, high, up, down)
+        allow(j, theta, low, high, up, down)
         other = K[j]
-        change = np.float32(move)
         for k in range(q):
             error[k] -= change * (line[k] - other[k])
     return max_steps
 
 
 @compiled
-def descend_singles(K, theta, low, high, error, tol, max_steps):
+def best_single(
+    diagonal: Array, error: Array, up: Array, down: Array, flat: Any, gain: Array
+) -> tuple[int, Any]:
+    """The row whose move gains most to second order, and how much any row wants to move."""
+    worst, best = ZERO, ZERO
+    for k in range(error.shape[0]):
+        rise, fall = error[k] + up[k], -(error[k] + down[k])
+        wish = max(rise, fall, ZERO)
+        worst = max(worst, wish)
+        gain[k] = wish * wish / max(diagonal[k], flat)
+        best = max(best, gain[k])
+    i = 0
+    while gain[i] != best:
+        i += 1
+    return i, worst
+
+
+@compiled
+def descend_singles(
+    K: Array, theta: Array, low: Array, high: Array, error: Array, tol: float, max_steps: int
+) -> int:
     """One coefficient a step: for a fixed bias, already taken off ``error``."""
     q = error.shape[0]
-    far = np.float32(1e30)
-    zero = np.float32(0.0)
-    up = np.empty(q, dtype=np.float32)
-    down = np.empty(q, dtype=np.float32)
-    gain = np.empty(q, dtype=np.float32)
-    flat = zero
+    up, down = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
+    gain, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
     for k in range(q):
-        flat = max(flat, abs(K[k, k]))
-        up[k] = zero if theta[k] < high[k] else -far
-        down[k] = zero if theta[k] > low[k] else far
-    flat = max(flat * np.float32(1e-7), np.float32(1e-37))
+        diagonal[k] = K[k, k]
+        allow(k, theta, low, high, up, down)
+    flat = flat_curvature(diagonal)
     for step in range(max_steps):
-        worst = zero
-        best = zero
-        for k in range(q):
-            wish = max(max(error[k] + up[k], -(error[k] + down[k])), zero)
-            worst = max(worst, wish)
-            worth = wish * wish / max(K[k, k], flat)
-            gain[k] = worth
-            best = max(best, worth)
-        if worst <= tol or best <= zero:
+        i, worst = best_single(diagonal, error, up, down, flat, gain)
+        if worst <= tol:
             return step
-        i = 0
-        while gain[i] != best:
-            i += 1
         before = theta[i]
-        move = np.float64(error[i] / max(K[i, i], flat))
-        theta[i] = min(max(before + move, low[i]), high[i])
-        up[i] = zero if theta[i] < high[i] else -far
-        down[i] = zero if theta[i] > low[i] else far
-        line = K[i]
-        change = np.float32(theta[i] - before)
+        wanted = before + np.float64(error[i] / max(diagonal[i], flat))
+        theta[i] = min(max(wanted, low[i]), high[i])
+        allow(i, theta, low, high, up, down)
+        line, change = K[i], np.float32(theta[i] - before)
         for k in range(q):
             error[k] -= change * line[k]
     return max_steps

@@ -15,12 +15,12 @@ class Monitor:
     Parameters
     ----------
     verbose : bool
-        Print the lines on standard error; they are logged at DEBUG in any case.
+        Write the lines to standard error; they are logged at DEBUG in any case.
     every : float
         Seconds between two lines.
     """
 
-    def __init__(self, verbose: bool = False, every: float = 0.5) -> None:
+    def __init__(self, *, verbose: bool = False, every: float = 0.5) -> None:
         self.verbose = verbose
         self.every = every
         self.started = self._last = time.perf_counter()
@@ -35,4 +35,4 @@ class Monitor:
         line = f"{phase:<14} {steps:>9,} steps   gap {gap:9.2e}   {now - self.started:7.1f} s"
         logger.debug(line)
         if self.verbose:
-            print(f"adiabat: {line}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"adiabat: {line}\n")

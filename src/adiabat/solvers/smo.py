@@ -42,8 +42,17 @@ class Steps(Protocol):
     def thresholds(self, rising: float, falling: float) -> tuple[float, float]:
         """Errors above the first want to rise, errors below the second want to fall."""
 
-    def descend(self, K: Array, theta: Array, low: Array, high: Array, error: Array,
-                tol: float, max_steps: int) -> int: ...
+    def descend(self, K: Array, box: Box, error: Array, tol: float, max_steps: int) -> int:
+        """Move the coefficients in the box; how many steps that took."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Coefficients of a working set and their bounds."""
+
+    theta: Array
+    low: Array
+    high: Array
 
 
 class Pairs:
@@ -52,25 +61,28 @@ class Pairs:
     def thresholds(self, rising: float, falling: float) -> tuple[float, float]:
         return falling, rising
 
-    def descend(self, K, theta, low, high, error, tol, max_steps):
-        return descend_pairs(K, theta, low, high, error, np.float32(tol), max_steps)
+    def descend(self, K: Array, box: Box, error: Array, tol: float, max_steps: int) -> int:
+        taken = descend_pairs(K, box.theta, box.low, box.high, error, np.float32(tol), max_steps)
+        return int(taken)
 
 
 @dataclass(frozen=True)
 class Singles:
-    """A row wants to rise when its error is above the bias."""
+    """A row wants to rise when its error is above the bias, whatever the others want."""
 
     bias: float
 
-    def thresholds(self, rising: float, falling: float) -> tuple[float, float]:
+    def thresholds(self, rising: float, falling: float) -> tuple[float, float]:  # noqa: ARG002
         return self.bias, self.bias
 
-    def descend(self, K, theta, low, high, error, tol, max_steps):
+    def descend(self, K: Array, box: Box, error: Array, tol: float, max_steps: int) -> int:
         error -= np.float32(self.bias)
-        return descend_singles(K, theta, low, high, error, np.float32(tol), max_steps)
+        taken = descend_singles(K, box.theta, box.low, box.high, error, np.float32(tol), max_steps)
+        return int(taken)
 
 
 def steps_of(problem: Problem) -> Steps:
+    """The steps that fit the problem's bias."""
     return Pairs() if problem.bias is None else Singles(problem.bias)
 
 
@@ -112,12 +124,15 @@ class Decomposition:
         rows = self.working
         slots = self.gram.hold(rows)
         store = self.gram.columns.values
-        theta = self.theta[rows]
+        box = Box(self.theta[rows], self.low[rows], self.high[rows])
         self.taken += self.steps.descend(
-            gather(store, slots, rows), theta, self.low[rows], self.high[rows],
-            self.error[rows].astype(np.float32), max(_INNER * self.gap, 0.5 * tol),
+            gather(store, slots, rows),
+            box,
+            self.error[rows].astype(np.float32),
+            max(_INNER * self.gap, 0.5 * tol),
             min(100 * len(rows), max_steps - self.taken),
         )
+        theta = box.theta
         moved = np.flatnonzero(theta != self.theta[rows])
         change = (theta - self.theta[rows])[moved].astype(np.float32)
         self.error -= weighted_columns(store, slots[moved], change)
@@ -130,7 +145,9 @@ def _largest(values: Array, count: int) -> Array:
     return np.argpartition(values, len(values) - count)[len(values) - count :]
 
 
-def descend(problem: Problem, start: Iterate, tol: float, max_steps: int, monitor: Monitor) -> Iterate:
+def descend(
+    problem: Problem, start: Iterate, tol: float, max_steps: int, monitor: Monitor
+) -> Iterate:
     """Lower the gap between the two thresholds to ``tol``, or take ``max_steps`` steps."""
     state = Decomposition(problem, start, monitor)
     while state.gap > tol and state.taken < max_steps:

@@ -55,7 +55,7 @@ def solve(
     counts = problem.bounds > 0
     if problem.bias is None and len(set(problem.y[counts])) < 2:
         theta = np.zeros(len(problem))
-        return _settled(problem, Candidate(theta, problem.target.copy(), 0.0), monitor)
+        return _settled(problem, Candidate(theta, problem.target.copy()), monitor)
     start = Iterate(np.zeros(len(problem)), problem.target.copy())
     limit = _STEPS + _STEPS_PER_ROW * len(problem)
     if max_steps is not None and max_steps <= limit:
@@ -84,7 +84,7 @@ def _bounded(problem: Problem) -> Problem:
 def _unpolished(problem: Problem, near: Iterate) -> Candidate:
     support = np.flatnonzero(near.theta)
     error = problem.target - problem.gram.times(support, near.theta[support])
-    return Candidate(near.theta, error, 0.0)
+    return Candidate(near.theta, error)
 
 
 def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:

@@ -1,0 +1,68 @@
+"""The rows that may still move, and their kernel values among each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.problem import Problem
+
+Array = NDArray[Any]
+
+
+class Pool:
+    """Rows in play, with their kernel matrix in float64.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Which rows, in order of admission.
+    inside : ndarray of bool
+        Whether each row of the problem is in the pool.
+    matrix : ndarray
+        Their kernel values.
+    outside : ndarray
+        What all other rows, none of which moves, add to K theta.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.target = problem.target
+        self.rows = np.empty(0, dtype=np.int64)
+        self.inside = np.zeros(len(problem), dtype=bool)
+        self.matrix = self._room = np.empty((0, 0))
+        self.outside = np.empty(0)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def admit(self, rows: Array, theta: Array) -> None:
+        """Take rows in; from now on their coefficients may move."""
+        rows = rows[~self.inside[rows]]
+        if not len(rows):
+            return
+        gram, old = self.problem.gram, len(self)
+        self.inside[rows] = True
+        fixed = np.flatnonzero((theta != 0) & ~self.inside)
+        across = gram.block(rows, self.rows)
+        self.outside -= across.T @ theta[rows]
+        self.outside = np.concatenate([self.outside, gram.times(fixed, theta[fixed], rows)])
+        self.rows = np.concatenate([self.rows, rows])
+        matrix = self._grown(len(self.rows))
+        matrix[old:, :old], matrix[:old, old:] = across, across.T
+        matrix[old:, old:] = gram.block(rows, rows)
+        self.matrix = matrix
+
+    def _grown(self, size: int) -> Array:
+        """Room for ``size`` rows with what is there in place."""
+        if size > len(self._room):
+            room = np.empty((size + size // 8 + 64,) * 2)
+            room[: len(self.matrix), : len(self.matrix)] = self.matrix
+            self._room = room
+        return self._room[:size, :size]
+
+    def error(self, theta: Array) -> Array:
+        """target - K theta on the pool, in float64."""
+        return self.target[self.rows] - self.matrix @ theta[self.rows] - self.outside
