@@ -115,9 +115,8 @@ class Examination:
         gram = problem.gram
         self.points = problem.target - gram.times(self.support, theta[self.support])
         self.error = self.points - bias
-        self.residual = (
-            abs(float(theta.astype(WIDE).sum()) - problem.total) if problem.bias is None else 0.0
-        )
+        surplus = float(theta.astype(WIDE).sum() - WIDE(problem.total))
+        self.surplus = surplus if problem.bias is None else 0.0
         self.counts = problem.bounds > 0
         self.reach = float(np.sqrt(np.max(gram.diagonal[self.counts], initial=0.0)))
         self.near_reach = self.reach  # of the rows that decide the bias
@@ -163,26 +162,34 @@ class Examination:
         low, high = self.problem.low, self.problem.high
         free = (self.theta > low) & (self.theta < high)
         rows = np.flatnonzero(self.counts & (free | (np.abs(self.error) <= doubt)))
-        if not len(rows):
-            return self.residual * self.reach
-        self.near_reach = float(np.sqrt(np.max(self.problem.gram.diagonal[rows], initial=0.0)))
+        if not free.any():
+            return 0.0 if not len(rows) and not self.surplus else np.inf
+        self.near_reach = float(np.sqrt(np.max(self.problem.gram.diagonal[rows])))
         error, hidden = self._wide_error(rows)
         matrix = self.problem.gram.block(rows, rows)
+        taken_off, settled = self._balanced(rows, matrix)
+        error = error + settled
         shift = 0.0 if self.problem.bias is not None else self.reach**2
         rise, fall = self.theta[rows] < high[rows], self.theta[rows] > low[rows]
         inside = rise & fall
         for _ in range(_PASSES):
-            if inside.any():
-                system = MarginSolve(matrix[np.ix_(inside, inside)], error[inside], shift)
-                left = error - system.effect(matrix[:, inside])
-                bound = system.bound(hidden[inside], self.residual)
-            else:
-                left, bound = error, self.residual * self.reach
+            system = MarginSolve(matrix[np.ix_(inside, inside)], error[inside], shift)
+            left = error - system.effect(matrix[:, inside])
             wrong = ((rise & (left > 0)) | (fall & (left < 0))) & ~inside
             if not wrong.any():
-                return bound
+                return taken_off + system.bound(hidden[inside])
             inside |= wrong  # within rounding of a change of category: treated as members
         return np.inf
+
+    def _balanced(self, rows: Array, matrix: Array) -> tuple[float, Array]:
+        """Take the surplus of sum(theta) off the member with the most room.
+
+        What that does to |w|, and to the errors of ``rows``.
+        """
+        room = np.minimum(self.theta - self.problem.low, self.problem.high - self.theta)[rows]
+        member = int(np.argmax(room))
+        length = abs(self.surplus) * float(np.sqrt(matrix[member, member]))
+        return length, self.surplus * matrix[:, member].astype(WIDE)
 
     def _wide_error(self, rows: Array) -> tuple[Array, Array]:
         """Errors of some rows in the widest type, and what rounding may still hide."""
@@ -224,7 +231,7 @@ class MarginSolve:
     def __init__(self, matrix: Array, error: Array, shift: float) -> None:
         noise = 8.0 * EPS * max(len(matrix), 8) * float(matrix.diagonal().max() + shift)
         factor, pivots, rank, _ = dpstrf(matrix + shift, lower=1, tol=noise)
-        self.matrix, self.error, self.shift = matrix, error, shift
+        self.matrix, self.error = matrix, error
         self.basis = pivots[:rank] - 1
         lower = np.tril(factor[:rank, :rank])
         inverse, _ = dtrtri(lower, lower=1)
@@ -237,7 +244,7 @@ class MarginSolve:
         moved = lines[:, self.basis].astype(WIDE) @ self.step.astype(WIDE)
         return moved + WIDE(self.bias)
 
-    def bound(self, hidden: Array, residual: float) -> float:
+    def bound(self, hidden: Array) -> float:
         """|w(u)|, and |L^-1 rest| for what the step left over and rounding can have hidden."""
         left = (self.error - self.effect(self.matrix)).astype(np.float64)
         inner = self.matrix[np.ix_(self.basis, self.basis)]
@@ -246,9 +253,7 @@ class MarginSolve:
         over += float(np.linalg.norm(self.inverse, axis=0) @ hidden[self.basis])
         tied = np.abs(left) + hidden
         tied[self.basis] = 0.0
-        over += (
-            float(np.linalg.norm(tied)) + residual * (self.shift + abs(self.bias))
-        ) * self.spread
+        over += float(np.linalg.norm(tied)) * self.spread
         return length + over
 
 
@@ -277,7 +282,7 @@ def certify(problem: Problem, theta: Array, bias: float) -> Certificate:
     return Certificate(
         kkt_violation=float(violations(problem, theta, case.error).max(initial=0.0)),
         kkt_bar=1e-9 + 64.0 * EPS * magnitude,
-        equality_residual=case.residual,
+        equality_residual=abs(case.surplus),
         equality_bar=64.0 * EPS * max(float(np.abs(theta).sum()), 1.0),
         primal=dual + gap,
         dual=dual,

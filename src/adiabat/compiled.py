@@ -21,16 +21,16 @@ _FAST = {"nsz", "arcp", "contract", "reassoc", "nnan"}
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile at the first call, or take the code from the cache of an earlier process."""
     loop = njit(cache=True, nogil=True, fastmath=_FAST)(function)
-    announce_unless_cached(Path(loop.stats.cache_path), function.__module__.rpartition(".")[2])
+    module = function.__module__.rpartition(".")[2]
+    if not any(Path(str(loop.stats.cache_path)).glob(f"{module}.{function.__name__}-*.nbi")):
+        announce()
     return loop
 
 
 @cache
-def announce_unless_cached(folder: Path, module: str) -> None:
-    """Say once per module that its first calls will take seconds: nothing is cached yet."""
-    if any(folder.glob(f"{module}.*.nbi")):
-        return
-    message = f"compiling {module} for this machine, once; later runs take it from the cache"
+def announce() -> None:
+    """Say once that first calls will take seconds: some loop is not in the cache yet."""
+    message = "compiling its loops for this machine, once; later runs take them from a cache"
     logger.info(message)
     if not logger.isEnabledFor(logging.INFO) and sys.stderr.isatty():
         sys.stderr.write(f"adiabat: {message}\n")

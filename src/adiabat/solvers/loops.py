@@ -28,12 +28,14 @@ _TINY = np.float32(1e-37)
 
 @compiled
 def gather(store: Array, slots: Array, index: Array) -> Array:
-    """store[slots][:, index]."""
+    """store[slots][:, index] of columns that belong to the rows ``index``: it is symmetric."""
     result = np.empty((slots.shape[0], index.shape[0]), dtype=np.float32)
     for a in range(slots.shape[0]):
         line = store[slots[a]]
-        for b in range(index.shape[0]):
-            result[a, b] = line[index[b]]
+        for b in range(a + 1):
+            value = line[index[b]]
+            result[a, b] = value
+            result[b, a] = value
     return result
 
 

@@ -35,6 +35,8 @@ Array = NDArray[Any]
 _ROUNDS, _PATIENCE = 12, 3
 #: Corrections of a float32 factor's answer in a round, and at the end.
 _CORRECTIONS, _LAST_CORRECTIONS = 2, 12
+#: Systems up to this size get one correction more, in the widest floating type.
+_WIDE_ROWS = 1024
 #: A correction that leaves more than this part of the error was the last that helped.
 _HELPS = 0.25
 #: Rows that may join the pool at once in a rescue; columns brought up to date at once.
@@ -43,6 +45,8 @@ _BATCH = 256
 _TRUST = 4.0
 #: Rounding of a float32 kernel value and of a sum of them, generously.
 _SINGLE = 32.0 * float(np.finfo(np.float32).eps)
+#: Up to this many kernel values every error is computed in float64 at the end.
+_CHEAP = 2_000_000
 #: Violations above this after the rounds show that float32 had misled them.
 _MISLED = 1e-6
 
@@ -229,6 +233,28 @@ class Polish:
 
     # -- the end
 
+    def correct_widely(self) -> None:
+        """Correct by errors whose rounding an ill-conditioned system can bear.
+
+        They are summed in the widest type. Where the system is singular nothing is gained.
+        """
+        inside = np.flatnonzero(self.free[self.pool.rows])
+        if not 0 < len(inside) <= _WIDE_ROWS:
+            return
+        before = self.theta.copy(), self.bias
+        try:
+            factor = BlockFactor(self.pool.matrix, inside, self.shift, np.float64)
+        except LinAlgError:
+            return
+        for _ in range(_CORRECTIONS):
+            error = self.pool.wide_error(self.theta, inside) - self.bias
+            step, bias = factor.step(error.astype(np.float64), self.imbalance())
+            self.theta[self.pool.rows[inside]] += step
+            self.bias += bias
+        if not np.array_equal(self.between(), self.free):
+            self.theta, self.bias = before
+        self.follow()
+
     def confirm(self) -> None:
         """Errors in float64 for every row whose category float32 leaves in doubt."""
         gram = self.problem.gram
@@ -238,7 +264,9 @@ class Polish:
         error = self.error - self.bias
         clear = np.where(self.theta < self.high, error < -doubt, True)
         clear &= np.where(self.theta > self.low, error > doubt, True)
-        rows = np.flatnonzero(~clear) if self.free.any() else np.arange(len(clear))
+        if len(clear) * len(support) <= _CHEAP or not self.free.any():
+            clear[:] = False
+        rows = np.flatnonzero(~clear)
         self.error[rows] = self.target[rows] - gram.times(support, self.theta[support], rows)
 
 
@@ -277,4 +305,5 @@ def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Ca
         elif settled and state.wish().max() > _MISLED:
             settled = False
         else:
+            state.correct_widely()
             return Candidate(state.theta, state.error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,12 @@ from numpy.typing import NDArray
 from adiabat.problem import Problem
 
 Array = NDArray[Any]
+logger = logging.getLogger("adiabat")
+
+#: Lines of the matrix computed at once: no second matrix of that size is ever needed.
+_LINES = 128
+#: Megabytes from which a margin system is announced.
+_WORTH_SAYING = 64.0
 
 
 class Pool:
@@ -46,22 +53,35 @@ class Pool:
         gram, old = self.problem.gram, len(self)
         self.inside[rows] = True
         fixed = np.flatnonzero((theta != 0) & ~self.inside)
-        across = gram.block(rows, self.rows)
-        self.outside -= across.T @ theta[rows]
-        self.outside = np.concatenate([self.outside, gram.times(fixed, theta[fixed], rows)])
         self.rows = np.concatenate([self.rows, rows])
-        matrix = self._grown(len(self.rows))
-        matrix[old:, :old], matrix[:old, old:] = across, across.T
-        matrix[old:, old:] = gram.block(rows, rows)
-        self.matrix = matrix
+        self.matrix = matrix = self._grown(len(self.rows))
+        for i in range(0, len(rows), _LINES):
+            matrix[old + i : old + i + _LINES] = gram.block(rows[i : i + _LINES], self.rows)
+        matrix[:old, old:] = matrix[old:, :old].T
+        self.outside -= matrix[:old, old:] @ theta[rows]
+        self.outside = np.concatenate([self.outside, gram.times(fixed, theta[fixed], rows)])
 
     def _grown(self, size: int) -> Array:
         """Room for ``size`` rows with what is there in place."""
         if size > len(self._room):
+            megabytes = size * size * 8e-6
+            if megabytes > _WORTH_SAYING:
+                logger.info("the margin system of %d rows takes %.0f MB", size, megabytes)
             room = np.empty((size + size // 8 + 64,) * 2)
             room[: len(self.matrix), : len(self.matrix)] = self.matrix
             self._room = room
         return self._room[:size, :size]
+
+    def wide_error(self, theta: Array, inside: Array) -> Array:
+        """The same for some of the pool, its own terms summed in the widest type there is."""
+        weights = theta[self.rows].astype(np.longdouble)
+        own = np.concatenate(
+            [
+                (self.matrix[inside[i : i + _LINES]] * weights).sum(axis=1)
+                for i in range(0, len(inside), _LINES)
+            ]
+        )
+        return (self.target[self.rows] - self.outside)[inside] - own
 
     def error(self, theta: Array) -> Array:
         """target - K theta on the pool, in float64."""

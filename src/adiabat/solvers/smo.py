@@ -117,11 +117,11 @@ class Decomposition:
         chosen[fall[self.down[fall] < self.ceiling]] = True
         new = np.flatnonzero(chosen)
         staying = self.working[~chosen[self.working]][: self.size - len(new)]
-        self.working = np.concatenate([new, staying])
+        self.working = np.concatenate([new, staying])  # the newest first
 
     def improve(self, tol: float, max_steps: int) -> None:
         """Solve the working set and carry its changes to every row."""
-        rows = self.working
+        rows = np.sort(self.working)
         slots = self.gram.hold(rows)
         store = self.gram.columns.values
         box = Box(self.theta[rows], self.low[rows], self.high[rows])
