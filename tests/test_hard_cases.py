@@ -15,7 +15,7 @@ from tests import collection, oracle
 
 EXACT = 1e-8  # of max(1, max|f|): what is promised
 OBJECTS = {
-    "linear": lambda gamma: Linear(),
+    "linear": lambda _: Linear(),
     "cubic": lambda gamma: Polynomial(3, gamma, 0.0),
     "rbf": RBF,
 }
@@ -246,9 +246,9 @@ def test_scales_of_a_gaussian_kernel(scale):
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 def test_scales_of_a_linear_kernel(scale, C):
     X, y = blobs(apart=3.0)
-    cost = np.inf if C == np.inf else 1.0 / scale**2
+    cost = np.inf if np.inf == C else 1.0 / scale**2
     model = SVC(C=cost, kernel="linear").fit(scale * X, y)
-    truth = oracle.solve(X @ X.T, y, np.inf if C == np.inf else 1.0)
+    truth = oracle.solve(X @ X.T, y, np.inf if np.inf == C else 1.0)
     assert_same(model.decision_function(scale * X), truth)
     assert model.certificate().holds()
 
@@ -310,9 +310,9 @@ def test_no_rows_are_refused():
 def test_what_is_not_a_number_is_refused(bad):
     X, y = blobs(6)
     X[4, 1] = bad
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         SVC().fit(X, y)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         SVC().fit(*blobs(6)).decision_function(X)
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests import collection, datasets, oracle
@@ -340,12 +340,14 @@ def test_stated_residual_is_the_one_anybody_can_compute():
 # ---------------------------------------------------------------- nasty and real data
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(collection.nasty(), st.sampled_from((None, None, 0.0, 0.5)))
 def test_nasty_problems_are_solved_or_shown_to_be_inseparable(problem, bias):
     kernel, y, bounds = problem.gram, problem.y, problem.bounds
     try:
         truth = oracle.solve(kernel, y, bounds, bias=bias)
+    except oracle.InaccurateError:
+        reject()  # it says so; hypothesis complains when that happens often
     except oracle.InseparableError:
         assert np.isinf(problem.C)
         return

@@ -7,6 +7,8 @@ import pytest
 import sklearn.svm
 
 from adiabat import SVC, NotSeparableError
+from adiabat.estimators.kernel_choice import kernel_of
+from adiabat.kernels import rows_of
 from tests import collection, datasets, oracle
 
 EXACT = 1e-8  # of max(1, max|f|): what is promised
@@ -92,6 +94,22 @@ def test_a_fit_is_what_the_oracle_says(name, kernel, C):
     apart = np.abs(model.fit(X, y).decision_function(X) - truth.decision).max()
     size = max(1.0, np.abs(truth.decision).max())
     assert apart <= EXACT * size
+
+
+@pytest.mark.parametrize("C", COSTS)
+@every_kernel
+@small_sets
+def test_the_bound_is_not_below_the_distance_to_the_oracle(name, kernel, C):
+    """Both speak of the same float64 kernel values."""
+    X, y = data(name)
+    model = machine(kernel, C, X)
+    K = kernel_of(KERNELS[kernel]["kernel"], 1 / X.shape[1], 3, 0.0)
+    everyone = K.prepare(rows_of(X), np.float64)
+    try:
+        truth = oracle.solve(K.block(everyone, everyone), y, C)
+    except oracle.InseparableError:
+        return
+    apart = np.abs(model.fit(X, y).decision_function(X) - truth.decision).max()
     assert apart <= model.certificate().decision_error_bound + truth.decision_error
 
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.kernels import Kernel, Rows, expansion
+from adiabat.kernels import TILE_COLUMNS, TILE_ROWS, Kernel, Rows, expansion
 
 Array = NDArray[Any]
 
-#: Tile in which columns are filled: small enough for a core's own cache.
-_FILL_ROWS, _FILL_COLUMNS = 128, 2048
 #: Outside this range of K(x, x) float32 columns are kept divided by the largest one.
 _SINGLE_RANGE = (1e-12, 1e12)
 
@@ -103,11 +101,11 @@ class Gram:
     def _fill(self, index: Array, slots: Array) -> None:
         target, source = self.columns.values, self._fill_from
         part = source.take(index)
-        for i in range(0, len(index), _FILL_ROWS):
-            some = part.take(slice(i, i + _FILL_ROWS))
-            into = slots[i : i + _FILL_ROWS]
-            for j in range(0, len(self), _FILL_COLUMNS):
-                columns = slice(j, j + _FILL_COLUMNS)
+        for i in range(0, len(index), TILE_ROWS):
+            some = part.take(slice(i, i + TILE_ROWS))
+            into = slots[i : i + TILE_ROWS]
+            for j in range(0, len(self), TILE_COLUMNS):
+                columns = slice(j, j + TILE_COLUMNS)
                 values = self.kernel.block(some, source.take(columns))
                 target[into, columns] = values if self.scale == 1.0 else values / self.scale
         target[slots, index] += (self.ridge[index] / self.scale).astype(np.float32)
@@ -141,8 +139,8 @@ class Gram:
         """max_i sum_j |K_ij weights_j|: what rounding in K @ weights is measured against."""
         support = np.flatnonzero(weights)
         size, largest = np.abs(weights[support]), 0.0
-        for i in range(0, len(self), _FILL_ROWS):
-            rows = np.arange(i, min(i + _FILL_ROWS, len(self)))
+        for i in range(0, len(self), TILE_ROWS):
+            rows = np.arange(i, min(i + TILE_ROWS, len(self)))
             sums = np.abs(self.block(rows, support)) @ size
             largest = max(largest, float(sums.max(initial=0.0)))
         return largest

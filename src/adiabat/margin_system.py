@@ -13,16 +13,30 @@ fixed bias there is no border: c = 0 and b stays.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, get_lapack_funcs
+from scipy.linalg import (
+    LinAlgError,
+    cho_factor,
+    cho_solve,
+    get_lapack_funcs,
+    lu_factor,
+    lu_solve,
+)
 
 from adiabat.compiled import compiled
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
+#: Systems up to this size are factored in one call, larger ones by panels of so many columns.
+_ONE_CALL, _PANEL = 4096, 512
+#: Columns that are solved for in one call.
+_SOLVED = 128
+#: A revised system with a pivot below this part of the largest is not trusted to float32.
+_REGULAR = 1e-2
 
 
 @compiled
@@ -165,8 +179,67 @@ def shifted_single(matrix: Array, index: Array, shift: float) -> Array:
     return result
 
 
-class BlockFactor:
+def factor_in_panels(matrix: Array) -> None:
+    """Cholesky factor L in the lower triangle of a C-ordered matrix, written over it.
+
+    A large one panel by panel, each a call of a fraction of a second: between them Python can
+    see an interrupt.
+    """
+    potrf, trtri = get_lapack_funcs(("potrf", "trtri"), (matrix,))
+    width = _PANEL if len(matrix) > _ONE_CALL else len(matrix)
+    for start in range(0, len(matrix), width):
+        stop = start + width
+        panel = matrix[start:, start:stop]
+        if start:
+            panel -= matrix[start:, :start] @ matrix[start:stop, :start].T
+        upper, info = potrf(panel[:width].T, lower=0, overwrite_a=1, clean=0)
+        if info:
+            raise LinAlgError("the margin system is not positive definite")
+        panel[:width] = upper.T
+        if stop < len(matrix):
+            inverse, _ = trtri(upper, lower=0)
+            panel[width:] = panel[width:] @ np.triu(inverse)
+
+
+class BorderedSolve:
+    """The bordered system solved by way of A^-1, which a subclass knows.
+
+    Attributes
+    ----------
+    index : ndarray
+        The members, as positions in a matrix of kernel values.
+    shift : float
+        c of the module's description.
+    """
+
+    index: Array
+    shift: float
+
+    def solve(self, x: Array) -> Array:
+        """A^-1 x, nearly."""
+        raise NotImplementedError
+
+    @cached_property
+    def _ones(self) -> Array:
+        return self.solve(np.ones(len(self.index)))
+
+    def step(self, error: Array, imbalance: float) -> tuple[Array, float]:
+        """d and the change of bias with K_SS d + 1 b = error and 1'd = imbalance, nearly."""
+        u = self.solve(error + self.shift * imbalance)
+        if not self.shift:
+            return u, 0.0
+        bias = float((u.sum() - imbalance) / self._ones.sum())
+        return u - bias * self._ones, bias
+
+
+class BlockFactor(BorderedSolve):
     """Cholesky factor of many members at once, in single or double precision.
+
+    Attributes
+    ----------
+    least, largest : float
+        The least and the largest pivot: distances of members from the span of those before
+        them; the least relative to the largest.
 
     Raises
     ------
@@ -175,26 +248,76 @@ class BlockFactor:
     """
 
     def __init__(self, matrix: Array, index: Array, shift: float, dtype: Any) -> None:
-        self.shift, self.dtype = shift, dtype
-        self._potrf, self._potrs = get_lapack_funcs(("potrf", "potrs"), dtype=dtype)
+        self.index, self.shift, self.dtype = index, shift, dtype
         if dtype is np.float32:
-            shifted = shifted_single(matrix, index, shift)
+            lower = shifted_single(matrix, index, shift)
         else:
-            shifted = matrix[np.ix_(index, index)] + shift
-        self._factor, info = self._potrf(shifted.T, lower=0, overwrite_a=1, clean=0)
-        pivots = self._factor.diagonal() ** 2
-        least = 8.0 * float(np.finfo(dtype).eps) * max(len(index), 8)
-        if info or pivots.min() <= least * pivots.max():
+            lower = matrix[np.ix_(index, index)] + shift
+        factor_in_panels(lower)
+        self._upper = lower.T
+        self._potrs = get_lapack_funcs("potrs", (lower,))
+        pivots = np.abs(lower.diagonal().astype(np.float64))
+        self.largest = float(pivots.max())
+        self.least = float(pivots.min()) / self.largest
+        if self.least**2 <= 8.0 * float(np.finfo(dtype).eps) * max(len(index), 8):
             raise LinAlgError("the margin system is singular to rounding")
-        self._ones = self._solve(np.ones(len(index))) if shift else None
 
-    def _solve(self, x: Array) -> Array:
-        return self._potrs(self._factor, x.astype(self.dtype), lower=0)[0].astype(np.float64)
+    def solve(self, x: Array) -> Array:
+        return self._potrs(self._upper, x.astype(self.dtype), lower=0)[0].astype(np.float64)
 
-    def step(self, error: Array, imbalance: float) -> tuple[Array, float]:
-        """d and the change of bias with K_SS d + 1 b = error and 1'd = imbalance, nearly."""
-        u = self._solve(error + self.shift * imbalance)
-        if self._ones is None:
-            return u, 0.0
-        bias = float((u.sum() - imbalance) / self._ones.sum())
-        return u - bias * self._ones, bias
+
+class RevisedFactor(BorderedSolve):
+    """The factor of one set of members used for another that differs by a few.
+
+    With B the columns of A that belong to those who came, and the unit vectors of those who
+    left, held at zero by multipliers,
+
+        [ A   B ] [ x ]   [ r ]
+        [ B'  D ] [ z ] = [ s ] ,   (D - B'A^-1 B) z = s - B'A^-1 r .
+
+    Raises
+    ------
+    LinAlgError
+        Where the system is singular to the rounding of the first factor.
+    """
+
+    def __init__(self, base: BlockFactor, matrix: Array, index: Array) -> None:
+        self.base, self.index, self.shift = base, index, base.shift
+        came = np.setdiff1d(index, base.index)
+        left = np.flatnonzero(~np.isin(base.index, index))
+        self._stayed = np.isin(index, base.index)
+        self._kept = np.isin(base.index, index)
+        units = np.zeros((len(base.index), len(left)))
+        units[left, np.arange(len(left))] = 1.0
+        self._border = np.hstack([matrix[np.ix_(base.index, came)] + base.shift, units])
+        parts = range(0, self._border.shape[1], _SOLVED)
+        self._reply = np.hstack([base.solve(self._border[:, i : i + _SOLVED]) for i in parts])
+        schur = -(self._border.T @ self._reply)
+        schur[: len(came), : len(came)] += matrix[np.ix_(came, came)] + base.shift
+        self._came = len(came)
+        self._require_regular(schur)
+        self._schur = lu_factor(schur)
+
+    def _require_regular(self, schur: Array) -> None:
+        """Those who left made A smaller, those who came made it larger: both definite."""
+        k = self._came
+        inverse_left = cho_factor(-schur[k:, k:], lower=True)
+        pivots = cho_factor(
+            schur[:k, :k] + schur[:k, k:] @ cho_solve(inverse_left, schur[k:, :k]), lower=True
+        )[0].diagonal()
+        scale = self.base.largest
+        if k and pivots.min() <= _REGULAR * scale:
+            raise LinAlgError("the margin system is singular to rounding")
+
+    def solve(self, x: Array) -> Array:
+        inner = np.zeros(len(self.base.index))
+        inner[self._kept] = x[self._stayed]
+        reply = self.base.solve(inner)
+        gap = -(self._border.T @ reply)
+        gap[: self._came] += x[~self._stayed]
+        z = lu_solve(self._schur, gap)
+        reply -= self._reply @ z
+        result = np.empty(len(x))
+        result[self._stayed] = reply[self._kept]
+        result[~self._stayed] = z[: self._came]
+        return result

@@ -59,31 +59,49 @@ def snapped(problem: Problem, theta: Array) -> Array:
     return np.where(theta >= problem.high - rounding, problem.high, theta)
 
 
-def canonical_bias(problem: Problem, theta: Array, points: Array) -> float:
-    """The middle of all biases that minimise the primal for given weights.
+def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
+    """All biases that minimise the primal for given weights, from the least to the largest.
 
     ``points`` is target - K theta. A row loses C_i per unit that b lies below its point
     (y = 1) or above it (y = -1), so the slope of the primal in b is the weight of all points
     below b less the weight of the positive class: the minimisers are a weighted quantile of
-    the points, an interval exactly where the sums balance, which a coefficient strictly
-    between its bounds rules out. With infinite weights they are all biases between the
-    classes.
+    the points, an interval exactly where the sums balance. With infinite weights they are all
+    biases between the classes. One class alone is content from its label on.
     """
     if problem.bias is not None:
-        return problem.bias
+        return problem.bias, problem.bias
     counts = problem.bounds > 0
     positive = problem.y[counts] > 0
     if positive.all() or not positive.any():
-        return 1.0 if positive.any() else -1.0
-    free = (theta > problem.low) & (theta < problem.high)
-    if free.any():
-        return float(points[free].mean())
+        label = 1.0 if positive.any() else -1.0
+        return label, label
     points, weights = points[counts], problem.bounds[counts]
     if problem.is_hard:
-        return float(0.5 * (points[positive].max() + points[~positive].min()))
+        ends = float(points[positive].max()), float(points[~positive].min())
+        return min(ends), max(ends)
     order = np.argsort(points)
     below = np.cumsum(weights[order])
     level, slack = weights[positive].sum(), _BALANCE * below[-1]
     first = np.searchsorted(below, level - slack)
-    last = np.searchsorted(below, level + slack, side="right")
-    return float(0.5 * (points[order[first]] + points[order[last]]))
+    last = min(np.searchsorted(below, level + slack, side="right"), len(order) - 1)
+    return float(points[order[first]]), float(points[order[last]])
+
+
+def canonical_bias(problem: Problem, points: Array) -> float:
+    """The middle of all biases that minimise the primal for given weights."""
+    low, high = bias_interval(problem, points)
+    return 0.5 * (low + high)
+
+
+def balanced(problem: Problem, theta: Array) -> Array:
+    """Coefficients within the slack of a balance of a bound, put on that bound.
+
+    Where the bias is free in an interval, every coefficient stands at a bound, to that slack.
+    """
+    if problem.is_hard:
+        return theta
+    slack = _BALANCE * float(problem.bounds.sum())
+    near_low, near_high = theta - problem.low <= slack, problem.high - theta <= slack
+    if not (near_low | near_high).all():
+        return theta
+    return np.where(near_low, problem.low, problem.high)

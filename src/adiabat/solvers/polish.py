@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from adiabat.margin_system import BlockFactor
+from adiabat.margin_system import EPS, BlockFactor, BorderedSolve, RevisedFactor
 from adiabat.problem import Problem
 from adiabat.solution import snapped, violations
 from adiabat.solvers.active_set import DenseProblem, UnboundedError, solve_dense
@@ -37,8 +37,12 @@ _ROUNDS, _PATIENCE = 12, 3
 _CORRECTIONS, _LAST_CORRECTIONS = 2, 12
 #: Systems up to this size get one correction more, in the widest floating type.
 _WIDE_ROWS = 1024
+#: A factor is used again where not more than one in so many members has changed.
+_REVISION = 12
 #: A correction that leaves more than this part of the error was the last that helped.
 _HELPS = 0.25
+#: Float64 rounding that moves decision values by less needs no wider sums.
+_SHARP = 1e-9
 #: Rows that may join the pool at once in a rescue; columns brought up to date at once.
 _BATCH = 256
 #: Float32 errors are trusted to this many of the rounding errors seen in the pool.
@@ -68,6 +72,7 @@ class Polish:
         self.shift = _shift(problem)
         self.start = start
         self.pool = Pool(problem)
+        self.base: BlockFactor | None = None
         self.restart()
         self.pool.admit(np.flatnonzero(self.free), self.theta)
 
@@ -141,13 +146,23 @@ class Polish:
             changes = self.exchange(self.doubt())
         return changes
 
-    def factor(self, inside: Array) -> BlockFactor:
+    def factor(self, inside: Array) -> BorderedSolve:
+        """The last factor if it serves with few changes, a new one otherwise."""
+        matrix = self.pool.matrix
+        if self.base is not None:
+            changes = len(np.setxor1d(self.base.index, inside, assume_unique=True))
+            if changes * _REVISION <= len(inside):
+                try:
+                    return RevisedFactor(self.base, matrix, inside) if changes else self.base
+                except LinAlgError:
+                    pass  # a new one is more exact
         try:
-            return BlockFactor(self.pool.matrix, inside, self.shift, np.float32)
+            self.base = BlockFactor(matrix, inside, self.shift, np.float32)
         except LinAlgError:
-            return BlockFactor(self.pool.matrix, inside, self.shift, np.float64)
+            self.base = BlockFactor(matrix, inside, self.shift, np.float64)
+        return self.base
 
-    def correct(self, factor: BlockFactor, inside: Array) -> float:
+    def correct(self, factor: BorderedSolve, inside: Array) -> float:
         """Move the members by their exact errors (004, eq. 12-13); the largest of these."""
         error = self.pool.error(self.theta)[inside] - self.bias
         step, bias = factor.step(error, self.imbalance())
@@ -155,7 +170,7 @@ class Polish:
         self.bias += bias
         return float(np.max(np.abs(error)))
 
-    def sharpen(self, factor: BlockFactor, inside: Array) -> None:
+    def sharpen(self, factor: BorderedSolve, inside: Array) -> None:
         """Correct until that no longer helps; with a float64 factor where float32 stalls."""
         last = np.inf
         for _ in range(_LAST_CORRECTIONS):
@@ -163,9 +178,13 @@ class Polish:
             if error > _HELPS * last:
                 break
             last = error
-        if error > self.tol and factor.dtype is np.float32:
-            self.sharpen(BlockFactor(self.pool.matrix, inside, self.shift, np.float64), inside)
+        if error > self.tol and not self.is_double(factor):
+            self.base = BlockFactor(self.pool.matrix, inside, self.shift, np.float64)
+            self.sharpen(self.base, inside)
         self.follow()
+
+    def is_double(self, factor: BorderedSolve) -> bool:
+        return factor is self.base and self.base.dtype is np.float64
 
     def follow(self) -> None:
         """Bring the errors of all rows up to date: in float32 outside, exactly in the pool."""
@@ -239,7 +258,7 @@ class Polish:
         They are summed in the widest type. Where the system is singular nothing is gained.
         """
         inside = np.flatnonzero(self.free[self.pool.rows])
-        if not 0 < len(inside) <= _WIDE_ROWS:
+        if not 0 < len(inside) <= _WIDE_ROWS or self.is_sharp(len(inside)):
             return
         before = self.theta.copy(), self.bias
         try:
@@ -254,6 +273,16 @@ class Polish:
         if not np.array_equal(self.between(), self.free):
             self.theta, self.bias = before
         self.follow()
+
+    def is_sharp(self, members: int) -> bool:
+        """Whether float64 errors leave nothing to gain: |dw| <= |L^-1 e| is clearly small."""
+        if self.base is None:
+            return False
+        root = np.sqrt(np.abs(self.problem.gram.diagonal))
+        reach = float(root.max())
+        rounding = 8.0 * EPS * reach * float(np.abs(self.theta) @ root)
+        spread = np.sqrt(members) / (self.base.least * self.base.largest)
+        return bool(rounding * spread * reach <= _SHARP)
 
     def confirm(self) -> None:
         """Errors in float64 for every row whose category float32 leaves in doubt."""
@@ -297,6 +326,7 @@ def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Ca
         if not settled:
             state.restart()
             state.rescue()
+        state.correct_widely()
         state.confirm()
         if state.admit_worst(tol):
             if settled:
@@ -305,5 +335,4 @@ def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Ca
         elif settled and state.wish().max() > _MISLED:
             settled = False
         else:
-            state.correct_widely()
             return Candidate(state.theta, state.error)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from adiabat.errors import SolverError
 from adiabat.problem import Problem
-from adiabat.solution import Solution, canonical_bias, violations
+from adiabat.solution import Solution, balanced, canonical_bias, violations
 from adiabat.solvers.active_set import UnboundedError
 from adiabat.solvers.hard_margin import not_separable, require_margin
 from adiabat.solvers.monitor import Monitor
@@ -88,8 +88,9 @@ def _unpolished(problem: Problem, near: Iterate) -> Candidate:
 
 
 def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:
-    bias = canonical_bias(problem, candidate.theta, candidate.error)
-    return Solution(candidate.theta, bias, candidate.error - bias, monitor.steps)
+    bias = canonical_bias(problem, candidate.error)
+    theta = balanced(problem, candidate.theta)
+    return Solution(theta, bias, candidate.error - bias, monitor.steps)
 
 
 def _require(problem: Problem, solution: Solution, tol: float) -> None:
