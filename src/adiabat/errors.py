@@ -39,3 +39,14 @@ class SolverError(AdiabatError, RuntimeError):
 
 class ExactnessError(AdiabatError, ValueError):
     """Something was asked exactly that has no unique exact answer."""
+
+
+class UnknownIdError(AdiabatError, KeyError):
+    """An id was named that is not held. Nothing has changed."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BusyError(AdiabatError, RuntimeError):
+    """Another thread is changing this model. Readers may go on; a second writer may not."""

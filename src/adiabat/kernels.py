@@ -69,6 +69,12 @@ def rows_of(X: Any) -> Rows:
     return Rows(X, X.mean(axis=0))
 
 
+def _stacked(one: Any, other: Any) -> Any:
+    if sparse.issparse(one):
+        return sparse.csr_matrix(sparse.vstack([one, other], format="csr"))
+    return np.concatenate([one, other])
+
+
 class Kernel(Protocol):
     """Similarity of rows. Prepared rows are what ``prepare`` made of them for this kernel."""
 
@@ -98,6 +104,9 @@ class Factors:
 
     def take(self, index: Any) -> Factors:
         return Factors(self.left[index], self.right[index])
+
+    def joined(self, other: Factors) -> Factors:
+        return Factors(_stacked(self.left, other.left), _stacked(self.right, other.right))
 
     def products(self, other: Factors) -> Array:
         if not sparse.issparse(self.left):
@@ -237,6 +246,9 @@ class Points:
 
     def take(self, index: Any) -> Points:
         return Points(self.values[index], self.dtype)
+
+    def joined(self, other: Points) -> Points:
+        return Points(_stacked(self.values, other.values), self.dtype)
 
 
 @dataclass(frozen=True)

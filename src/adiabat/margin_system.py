@@ -62,28 +62,64 @@ def solve_upper(factor: Array, size: int, x: Array) -> None:
 
 
 @compiled
+def turn_line(factor: Array, i: int, done: int, x: float, turns: Array) -> None:
+    """Line i, turned up to column ``done``, becomes line i - 1, and defines the next turn."""
+    old, new = factor[i], factor[i - 1]
+    for k in range(done, i - 1):
+        value = (old[k + 1] + turns[1, k] * x) * turns[2, k]
+        x = turns[0, k] * x - turns[1, k] * value
+        new[k] = value
+    pivot = np.hypot(old[i], x)
+    turns[0, i - 1] = pivot / old[i]
+    turns[1, i - 1] = x / old[i]
+    turns[2, i - 1] = old[i] / pivot
+    new[i - 1] = pivot
+
+
+@compiled
+def turn_four(factor: Array, i: int, position: int, common: int, x: Array, turns: Array) -> None:
+    """The turns of the columns that four lines from i on have in common."""
+    above, a, b, c, d = factor[i - 1], factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+    xa, xb, xc, xd = x[0], x[1], x[2], x[3]
+    for k in range(position, common):
+        cosine, sine, inverse = turns[0, k], turns[1, k], turns[2, k]
+        va = (a[k + 1] + sine * xa) * inverse
+        vb = (b[k + 1] + sine * xb) * inverse
+        vc = (c[k + 1] + sine * xc) * inverse
+        vd = (d[k + 1] + sine * xd) * inverse
+        xa = cosine * xa - sine * va
+        xb = cosine * xb - sine * vb
+        xc = cosine * xc - sine * vc
+        xd = cosine * xd - sine * vd
+        above[k], a[k], b[k], c[k] = va, vb, vc, vd
+    x[0], x[1], x[2], x[3] = xa, xb, xc, xd
+
+
+@compiled
 def delete_line(factor: Array, size: int, position: int) -> None:
     """Factor of A without line ``position``.
 
     The lines below move up and the part right of the deleted column takes a rank-one update
-    by that column (Gill, Golub, Murray, Saunders 1974), one line at a time so that memory is
-    read in order.
+    by that column (Gill, Golub, Murray, Saunders 1974), a line at a time so that memory is
+    read in order; four lines together, because each is one long chain of dependent steps.
     """
-    cosine = np.empty(size)
-    sine = np.empty(size)
-    for i in range(position + 1, size):
-        old, new = factor[i], factor[i - 1]
-        x = old[position]
-        for k in range(position):
-            new[k] = old[k]
-        for k in range(position, i - 1):
-            value = (old[k + 1] + sine[k] * x) / cosine[k]
-            x = cosine[k] * x - sine[k] * value
-            new[k] = value
-        pivot = np.hypot(old[i], x)
-        cosine[i - 1] = pivot / old[i]
-        sine[i - 1] = x / old[i]
-        new[i - 1] = pivot
+    turns = np.empty((3, size))
+    i = position + 1
+    while i < size:
+        group = 4 if i + 4 <= size else 1
+        x = np.empty(group)
+        for j in range(group):
+            x[j] = factor[i + j, position]
+            for k in range(position):
+                factor[i + j - 1, k] = factor[i + j, k]
+        common = i - 1
+        if group == 4:
+            turn_four(factor, i, position, common, x, turns)
+        else:
+            common = position
+        for j in range(group):
+            turn_line(factor, i + j, common, x[j], turns)
+        i += group
 
 
 class MarginFactor:

@@ -12,12 +12,30 @@ Array = NDArray[Any]
 _INT64 = np.iinfo(np.int64)
 
 
-def ids_of(ids: Any, X: Any, count: int) -> Array:
-    """The ids of ``count`` rows: those given, those a frame brings, or counting numbers."""
+def named(ids: Any, X: Any, count: int, next_id: int) -> tuple[Array, int]:
+    """The ids of ``count`` rows: those given, those a frame brings, or counting numbers.
+
+    With them the least counting number that no row ever had.
+    """
     if ids is not None:
-        return _checked(_array_of(ids), count)
-    index = _frame_index(X)
-    return np.arange(count, dtype=np.int64) if index is None else index
+        array = _checked(_array_of(ids), count)
+    else:
+        index = _frame_index(X)
+        array = np.arange(next_id, next_id + count, dtype=np.int64) if index is None else index
+    return array, max(next_id, _beyond(array))
+
+
+def listed_ids(ids: Any) -> Array:
+    """Ids that somebody names, each of them once."""
+    array = _array_of(ids)
+    return _checked(array, len(array))
+
+
+def _beyond(ids: Array) -> int:
+    """One more than the largest integer among ids that is not negative."""
+    if ids.dtype.kind == "i":
+        return int(ids.max(initial=-1)) + 1
+    return max([name for name in ids.tolist() if isinstance(name, int)], default=-1) + 1
 
 
 def _frame_index(X: Any) -> Array | None:
@@ -63,6 +81,8 @@ def _checked(ids: Array, count: int) -> Array:
         raise ValueError(
             f"ids: shape {ids.shape} for {count} rows of X; wanted one id for each row"
         )
+    if len(ids) == 1:
+        return ids
     seen: set[int | str] = set()
     for name in ids.tolist():
         if name in seen:

@@ -164,8 +164,8 @@ def train(task: Task, kernel: Kernel, rows: Rows, effort: Effort) -> Machine:
     from adiabat.solvers.solve import solve  # noqa: PLC0415
 
     problem = problem_of(task, kernel, rows, effort.budget)
-    limit = {} if effort.max_steps is None else {"max_steps": effort.max_steps}
-    solution = solve(problem, tol=effort.tol, monitor=Monitor(verbose=effort.verbose), **limit)
+    monitor = Monitor(verbose=effort.verbose)
+    solution = solve(problem, tol=effort.tol, max_steps=effort.max_steps, monitor=monitor)
     return Machine(
         task,
         solution.theta,

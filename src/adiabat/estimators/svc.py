@@ -22,6 +22,7 @@ from adiabat.estimators.model import Model, trained
 from adiabat.estimators.predictor import arranged, decided
 from adiabat.estimators.validation import (
     Examples,
+    Names,
     all_or_nothing,
     checked_examples,
     checked_queries,
@@ -253,7 +254,8 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
         self._validate_params()
         with all_or_nothing(self):
             pairwise = is_pairwise(self.kernel)
-            examples = checked_examples(self, X, y, sample_weight, ids, pairwise=pairwise)
+            names = Names(ids)
+            examples = checked_examples(self, X, y, sample_weight, names, pairwise=pairwise)
             self._model = self._trained(examples)
         self._warn_if_unfinished()
         return self

@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from adiabat.estimators.ids import ids_of
+from adiabat.estimators.ids import named
 from adiabat.kernels import Rows, rows_of
 
 Array = NDArray[Any]
@@ -41,6 +41,12 @@ class Examples:
         Sample weights; a row of weight 0 is held and does not count.
     ids : ndarray
         The rows' names.
+    labels : ndarray
+        The rows' labels.
+    groups : ndarray
+        What each row belongs to, None where nobody said.
+    next_id : int
+        The least counting number that was never an id.
     """
 
     rows: Rows
@@ -48,9 +54,20 @@ class Examples:
     classes: Array
     weight: Array
     ids: Array
+    labels: Array
+    groups: Array
+    next_id: int
 
     def __len__(self) -> int:
         return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a user calls rows: ids, and groups that several of them belong to."""
+
+    ids: Any = None
+    groups: Any = None
 
 
 @contextmanager
@@ -70,23 +87,59 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def checked_examples(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, ids: Any, *, pairwise: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    names: Names,
+    *,
+    pairwise: bool,
+    held: Examples | None = None,
 ) -> Examples:
-    """The examples of a fit; the features' number and names are noted on the estimator."""
+    """The examples of a fit; the features' number and names are noted on the estimator.
+
+    Where rows are ``held`` the features have to be theirs, and ids count on from theirs.
+    """
     values, y = validate_data(
         estimator,
         X,
         y,
+        reset=held is None,
+        skip_check_array=False,
         accept_sparse=False if pairwise else "csr",
         dtype=np.float64,
         order="C",
         copy=True,
     )
     check_classification_targets(y)
-    weight = checked_weight(sample_weight, len(y))
+    weight = checked_weight(sample_weight, len(y), alone=held is None)
     classes, codes = counted_classes(y, weight)
-    rows = Rows(_symmetric(values)) if pairwise else rows_of(_canonical(values))
-    return Examples(rows, codes, classes, weight, ids_of(ids, X, len(y)))
+    ids, next_id = named(names.ids, X, len(y), 0 if held is None else held.next_id)
+    rows = rows_among(values, held) if not pairwise else Rows(values)
+    if pairwise and held is None:
+        rows = Rows(_symmetric(values))
+    groups = checked_groups(names.groups, len(y))
+    return Examples(rows, codes, classes, weight, ids, y, groups, next_id)
+
+
+def rows_among(values: Any, held: Examples | None) -> Rows:
+    """Rows measured from the origin of those that are held, or from their own mean."""
+    values = _canonical(values)
+    return rows_of(values) if held is None else Rows(values, held.rows.origin)
+
+
+def checked_groups(groups: Any, count: int) -> Array:
+    """What each row belongs to, as Python's own objects."""
+    array = np.full(count, None, dtype=object)
+    if groups is None:
+        return array
+    listed = [groups] * count if isinstance(groups, str | Real) else list(groups)
+    if len(listed) != count:
+        raise ValueError(
+            f"groups: {len(listed)} for {count} rows of X; wanted one group for each row"
+        )
+    array[:] = [g.item() if isinstance(g, np.generic) else g for g in listed]
+    return array
 
 
 def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
@@ -101,8 +154,11 @@ def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
     )
 
 
-def checked_weight(sample_weight: Any, count: int) -> Array:
-    """Sample weights as an array of their own; None is 1 for each row."""
+def checked_weight(sample_weight: Any, count: int, *, alone: bool = True) -> Array:
+    """Sample weights as an array of their own; None is 1 for each row.
+
+    Rows that stand ``alone`` need one among them that counts.
+    """
     if sample_weight is None:
         return np.ones(count)
     if isinstance(sample_weight, Real):
@@ -116,7 +172,7 @@ def checked_weight(sample_weight: Any, count: int) -> Array:
         )
     if weight.min() < 0:
         raise ValueError(f"sample_weight: {weight.min()} is among them; wanted no negative weight")
-    if weight.max() == 0:
+    if alone and weight.max() == 0:
         raise ValueError("sample_weight: all weights are zero; wanted a positive one at least")
     return weight
 

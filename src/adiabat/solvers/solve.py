@@ -38,11 +38,12 @@ def solve(
     tol: float = 1e-9,
     max_steps: int | None = None,
     monitor: Monitor | None = None,
+    start: Array | None = None,
 ) -> Solution:
     """The optimum of a problem, with its canonical bias.
 
-    With ``max_steps`` the descent may end early; then the solution has that number of steps
-    and is not the optimum.
+    The way begins at the coefficients ``start``, or at none. With ``max_steps`` the descent may
+    end early; then the solution has that number of steps and is not the optimum.
 
     Raises
     ------
@@ -56,14 +57,16 @@ def solve(
     if problem.bias is None and len(set(problem.y[counts])) < 2:
         theta = np.zeros(len(problem))
         return _settled(problem, Candidate(theta, problem.target.copy()), monitor)
-    start = Iterate(np.zeros(len(problem)), problem.target.copy())
+    first = Iterate(np.zeros(len(problem)), problem.target.copy())
+    if start is not None:
+        first = feasible(problem, start)
     limit = _STEPS + _STEPS_PER_ROW * len(problem)
     if max_steps is not None and max_steps <= limit:
-        near = descend(_bounded(problem), start, _NEAR, max_steps, monitor)
+        near = descend(_bounded(problem), first, _NEAR, max_steps, monitor)
         if monitor.steps >= max_steps:
             return _settled(problem, _unpolished(problem, near), monitor)
     else:
-        near = descend(_bounded(problem), start, _NEAR, limit, monitor)
+        near = descend(_bounded(problem), first, _NEAR, limit, monitor)
     try:
         candidate = polish(problem, near, 0.1 * tol, monitor)
     except UnboundedError as ray:
@@ -73,6 +76,18 @@ def solve(
         require_margin(problem, solution)
     _require(problem, solution, tol)
     return solution
+
+
+def feasible(problem: Problem, theta: Array) -> Iterate:
+    """Coefficients put within their bounds, and the heavier class made as light as the other."""
+    bounded = _bounded(problem)
+    theta = np.clip(theta, bounded.low, bounded.high)
+    surplus = float(theta.sum()) - problem.total if problem.bias is None else 0.0
+    heavier = theta * np.sign(surplus) > 0
+    if surplus:
+        theta[heavier] *= 1.0 - abs(surplus) / float(np.abs(theta[heavier]).sum())
+    support = np.flatnonzero(theta)
+    return Iterate(theta, problem.target - problem.gram.times(support, theta[support]))
 
 
 def _bounded(problem: Problem) -> Problem:
