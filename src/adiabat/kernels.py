@@ -69,12 +69,6 @@ def rows_of(X: Any) -> Rows:
     return Rows(X, X.mean(axis=0))
 
 
-def _stacked(one: Any, other: Any) -> Any:
-    if sparse.issparse(one):
-        return sparse.csr_matrix(sparse.vstack([one, other], format="csr"))
-    return np.concatenate([one, other])
-
-
 class Kernel(Protocol):
     """Similarity of rows. Prepared rows are what ``prepare`` made of them for this kernel."""
 
@@ -105,8 +99,9 @@ class Factors:
     def take(self, index: Any) -> Factors:
         return Factors(self.left[index], self.right[index])
 
-    def joined(self, other: Factors) -> Factors:
-        return Factors(_stacked(self.left, other.left), _stacked(self.right, other.right))
+    def parts(self) -> dict[str, Any]:
+        """The arrays with a line for each row, by name."""
+        return {"left": self.left, "right": self.right}
 
     def products(self, other: Factors) -> Array:
         if not sparse.issparse(self.left):
@@ -247,8 +242,9 @@ class Points:
     def take(self, index: Any) -> Points:
         return Points(self.values[index], self.dtype)
 
-    def joined(self, other: Points) -> Points:
-        return Points(_stacked(self.values, other.values), self.dtype)
+    def parts(self) -> dict[str, Any]:
+        """The array with a line for each row, by name."""
+        return {"values": self.values}
 
 
 @dataclass(frozen=True)
@@ -362,6 +358,12 @@ class Augmented:
 
     def diagonal(self, rows: Rows) -> Array:
         return self.kernel.diagonal(rows) + self.constant
+
+
+def is_given(kernel: Kernel) -> bool:
+    """Whether rows are lines of a kernel matrix."""
+    inner = kernel.kernel if isinstance(kernel, Augmented) else kernel
+    return isinstance(inner, Precomputed)
 
 
 def expansion(kernel: Kernel, a: Any, b: Any, weights: Array) -> Array:

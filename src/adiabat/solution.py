@@ -14,7 +14,9 @@ Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 #: Sums of bounds are equal where they agree to this part of the sum of all bounds.
-_BALANCE = 1e-12
+BALANCE = 1e-12
+#: A margin below this part of the largest sqrt(K(x, x)) counts as none.
+LEAST_MARGIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -62,26 +64,33 @@ def snapped(problem: Problem, theta: Array) -> Array:
 def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
     """All biases that minimise the primal for given weights, from the least to the largest.
 
-    ``points`` is target - K theta. A row loses C_i per unit that b lies below its point
-    (y = 1) or above it (y = -1), so the slope of the primal in b is the weight of all points
-    below b less the weight of the positive class: the minimisers are a weighted quantile of
-    the points, an interval exactly where the sums balance. With infinite weights they are all
-    biases between the classes. One class alone is content from its label on.
+    ``points`` is target - K theta.
     """
     if problem.bias is not None:
         return problem.bias, problem.bias
-    counts = problem.bounds > 0
-    positive = problem.y[counts] > 0
+    return minimising_biases(problem.y > 0, problem.bounds, points)
+
+
+def minimising_biases(positive: Array, bounds: Array, points: Array) -> tuple[float, float]:
+    """The same for a free bias, in the words of somebody without a problem at hand.
+
+    A row loses C_i per unit that b lies below its point (y = 1) or above it (y = -1), so the
+    slope of the primal in b is the weight of all points below b less the weight of the positive
+    class: the minimisers are a weighted quantile of the points, an interval exactly where the
+    sums balance. With infinite weights they are all biases between the classes. One class alone
+    is content from its label on.
+    """
+    counts = bounds > 0
+    positive, points, weights = positive[counts], points[counts], bounds[counts]
     if positive.all() or not positive.any():
         label = 1.0 if positive.any() else -1.0
         return label, label
-    points, weights = points[counts], problem.bounds[counts]
-    if problem.is_hard:
+    if np.isinf(weights).any():
         ends = float(points[positive].max()), float(points[~positive].min())
         return min(ends), max(ends)
     order = np.argsort(points)
     below = np.cumsum(weights[order])
-    level, slack = weights[positive].sum(), _BALANCE * below[-1]
+    level, slack = weights[positive].sum(), BALANCE * below[-1]
     first = np.searchsorted(below, level - slack)
     last = min(np.searchsorted(below, level + slack, side="right"), len(order) - 1)
     return float(points[order[first]]), float(points[order[last]])
@@ -100,7 +109,7 @@ def balanced(problem: Problem, theta: Array) -> Array:
     """
     if problem.is_hard:
         return theta
-    slack = _BALANCE * float(problem.bounds.sum())
+    slack = BALANCE * float(problem.bounds.sum())
     near_low, near_high = theta - problem.low <= slack, problem.high - theta <= slack
     if not (near_low | near_high).all():
         return theta

@@ -12,13 +12,13 @@ from scipy import sparse
 
 from adiabat.kernels import (
     RBF,
-    Augmented,
     Custom,
     Kernel,
     Linear,
     Polynomial,
     Precomputed,
     Sigmoid,
+    is_given,
 )
 
 Array = NDArray[Any]
@@ -50,9 +50,8 @@ def kernel_of(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Ke
 
 
 def is_pairwise(kernel: Any) -> bool:
-    """Whether rows are lines of a kernel matrix."""
-    inner = kernel.kernel if isinstance(kernel, Augmented) else kernel
-    return isinstance(inner, Precomputed) or (isinstance(inner, str) and inner == "precomputed")
+    """Whether rows are lines of a kernel matrix, for a kernel or the name of one."""
+    return is_given(kernel) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
 def gamma_of(kernel: Any, gamma: float | str, values: Any, weight: Array) -> float | None:

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from adiabat.errors import NotSeparableError
 from adiabat.problem import Problem
-from adiabat.solution import Solution
+from adiabat.solution import LEAST_MARGIN, Solution
 
 Array = NDArray[Any]
 
-#: A margin below this part of the largest sqrt(K(x, x)) counts as none.
-LEAST_MARGIN = 1e-6
 #: Weights below this are rounding and name no row.
 _WEIGHTLESS = 1e-12
 

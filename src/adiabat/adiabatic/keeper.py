@@ -1,0 +1,159 @@
+"""A living machine in the words of its owner: rows by their position, and what is asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.adiabatic.journey import Journey
+from adiabat.adiabatic.layout import BIAS, HIGH, LOW, ROOT, THETA
+from adiabat.adiabatic.living import Living, LostError, Standing
+from adiabat.growing_gram import GrowingGram
+from adiabat.kernels import Kernel, Rows, is_given
+from adiabat.solution import LEAST_MARGIN
+
+Array = NDArray[Any]
+
+#: What stands in the place of an old position where a row is new.
+NEW = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What a machine is asked: its rows and kernel, and what the problem says of each row.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What similarity is.
+    rows : Rows
+        The examples.
+    target, low, high : ndarray
+        Target and bounds of the signed coefficient of each.
+    ridge : ndarray
+        What is added to K(x, x).
+    bias : float or None
+        The bias where it is fixed beforehand.
+    """
+
+    kernel: Kernel
+    rows: Rows
+    target: Array
+    low: Array
+    high: Array
+    ridge: Array
+    bias: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def standing(self, index: Array, order: Array) -> Standing:
+        """What the problem says of some rows."""
+        rows = self.rows.take(index)
+        if is_given(self.kernel):  # the columns go with the lines
+            rows = Rows(rows.values[:, index])
+        diagonal = self.kernel.diagonal(rows) + self.ridge[index]
+        return Standing(self.target[index], self.low[index], self.high[index], diagonal, order)
+
+    def prepared(self, index: Array, columns: Array) -> Any:
+        """Some rows made ready for the kernel; lines of a kernel matrix with these columns."""
+        rows = self.rows.take(index)
+        if is_given(self.kernel):
+            rows = Rows(rows.values[:, columns])
+        return self.kernel.prepare(rows, np.float64)
+
+
+class Keeper:
+    """The living machine of a demand, and where each of its rows is kept.
+
+    Parameters
+    ----------
+    demand : Demand
+        What the machine was asked.
+    theta, bias : ndarray, float
+        Its answer: signed coefficients and bias of the optimum.
+    """
+
+    def __init__(self, demand: Demand, theta: Array, bias: float) -> None:
+        everyone = np.arange(len(demand))
+        members = int(np.count_nonzero((theta > demand.low) & (theta < demand.high)))
+        prepared = demand.prepared(everyone, everyone)
+        gram = GrowingGram(demand.kernel, prepared, demand.ridge, members)
+        standing = demand.standing(everyone, everyone.astype(np.float64))
+        self.living = Living(gram, standing, theta, bias, fixed_bias=demand.bias)
+        self.journey = Journey(self.living)
+        self.row_of = everyone
+        self.learned = float(len(demand))
+
+    def change(self, demand: Demand, origin: Array) -> tuple[Array, float]:
+        """Coefficients and bias of the optimum of another demand, of the same kernel.
+
+        ``origin`` names for each of its rows the position it had in the last demand, or NEW
+        where the row, its label or its ridge is another.
+
+        Raises
+        ------
+        LostError
+            Where the way could not be found. The machine is of no use any more.
+        """
+        kept = origin != NEW
+        gone = np.delete(self.row_of, origin[kept])
+        row_of = np.full(len(origin), NEW)
+        row_of[kept] = self.row_of[origin[kept]]
+        self._rebound(demand, row_of)
+        self.journey.lead_out(gone)
+        self._hold(demand, row_of)
+        self.journey.travel()
+        self.row_of = self._dropped(gone, row_of)
+        self._require_margin()
+        living = self.living
+        return living.rows[THETA, self.row_of], float(living.scalars[BIAS])
+
+    def _rebound(self, demand: Demand, row_of: Array) -> None:
+        """Tell the rows that stay of their other bounds."""
+        held, kept = self.living.rows, np.flatnonzero(row_of != NEW)
+        rows = row_of[kept]
+        low, high = demand.low[kept], demand.high[kept]
+        other = np.flatnonzero((held[LOW, rows] != low) | (held[HIGH, rows] != high))
+        if len(other):
+            self.journey.rebound(rows[other], low[other], high[other])
+
+    def _hold(self, demand: Demand, row_of: Array) -> None:
+        """Take in what is new."""
+        new = np.flatnonzero(row_of == NEW)
+        if not len(new):
+            return
+        order = self.learned + np.arange(len(new))
+        self.learned += len(new)
+        living = self.living
+        prepared = demand.prepared(new, self._columns(row_of))
+        rows = living.hold(prepared, demand.standing(new, order), demand.ridge[new])
+        row_of[new] = rows
+        self.journey.settle(rows)
+
+    def _columns(self, row_of: Array) -> Array:
+        """The position of each row that is kept here, new ones last."""
+        position = np.zeros(self.living.n, dtype=np.int64)
+        kept = np.flatnonzero(row_of != NEW)
+        position[row_of[kept]] = kept
+        return np.concatenate([position, np.flatnonzero(row_of == NEW)])
+
+    def _dropped(self, gone: Array, row_of: Array) -> Array:
+        """Let rows go; where the others are kept afterwards."""
+        for row in np.sort(gone)[::-1]:
+            row_of[row_of == self.living.n - 1] = row
+            self.living.drop(int(row))
+        return row_of
+
+    def _require_margin(self) -> None:
+        """A hard margin that is none is for the solver to speak of."""
+        living = self.living
+        if not np.isinf(living.rows[HIGH, : living.n]).any() or living.gram.ridge.any():
+            return
+        squared = float(living.theta @ (living.target - living.errors() - living.scalars[BIAS]))
+        reach = float(living.rows[ROOT, : living.n].max(initial=0.0))
+        if np.sqrt(max(squared, 0.0)) * LEAST_MARGIN * reach > 1.0:
+            raise LostError("there is no margin")

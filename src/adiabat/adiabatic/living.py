@@ -1,0 +1,352 @@
+"""A solved problem that can be changed: its rows, its members, and what it knows of errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+
+from adiabat.adiabatic.layout import (
+    ASIDE,
+    BASE,
+    BASE_BIAS,
+    BIAS,
+    DRIFT,
+    END,
+    HIGH,
+    LENGTH,
+    LOOKS,
+    LOOSE,
+    LOW,
+    LOWER,
+    MEMBER,
+    MEMBERS,
+    MOVED,
+    ORDER,
+    PERTURBATIONS,
+    PLACE,
+    ROOT,
+    ROWS,
+    SEEN,
+    SEEN_AT,
+    SEEN_BIAS,
+    SHIFT,
+    THETA,
+    UPPER,
+    USED,
+    WAITING,
+)
+from adiabat.adiabatic.margin import join, take_out
+from adiabat.errors import AdiabatError
+from adiabat.growing_gram import GrowingGram, grown, with_room
+from adiabat.kernels import expansion
+from adiabat.margin_system import EPS, factor_in_panels
+
+Array = NDArray[Any]
+
+_ROW_LINES, _SCALARS, _COUNTS = 13, 14, 9
+#: A new factor with a pivot below this part of the largest is built row by row, with care.
+_REGULAR = 1e-6
+
+
+class LostError(AdiabatError):
+    """The path could not be followed to its end; the problem has to be solved instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What the problem says of rows: target, bounds, K(x, x), and when they were learned."""
+
+    target: Array
+    low: Array
+    high: Array
+    diagonal: Array
+    order: Array
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+class Living:
+    """The optimum of a problem, in the form in which it can be moved.
+
+    Attributes
+    ----------
+    gram : GrowingGram
+        Kernel values of the rows; numbers of rows are the same here and there.
+    state : tuple of ndarray
+        What the compiled loops work on, in the order in which they take it.
+    bias : float or None
+        The bias where it is fixed beforehand.
+    total : float
+        What the coefficients add up to where it is free.
+    """
+
+    def __init__(
+        self,
+        gram: GrowingGram,
+        standing: Standing,
+        theta: Array,
+        bias: float,
+        *,
+        fixed_bias: float | None,
+        total: float = 0.0,
+    ) -> None:
+        n = len(theta)
+        self.gram, self.bias, self.total = gram, fixed_bias, total
+        self.rows = np.zeros((_ROW_LINES, with_room(n)))
+        self.kinds = np.zeros(with_room(n), dtype=np.int64)
+        self.scalars, self.counts = np.zeros(_SCALARS), np.zeros(_COUNTS, dtype=np.int64)
+        self.counts[WAITING], self.scalars[END] = -1, 1.0
+        self.scalars[BIAS], self.scalars[LOOSE] = bias, float(fixed_bias is None)
+        if fixed_bias is None:
+            typical = float(np.abs(standing.diagonal).mean()) if n else 1.0
+            self.scalars[SHIFT] = max(typical, float(np.finfo(float).tiny))
+        self.target = np.empty(0)
+        self._stand(standing)
+        self.rows[THETA, :n] = theta
+        free = np.flatnonzero((theta > standing.low) & (theta < standing.high))
+        self.slots = np.zeros((2, gram.table.shape[1]))
+        self.members = np.zeros(with_room(len(free)), dtype=np.int64)
+        self.factor = np.zeros((with_room(len(free)),) * 2)
+        gram.keep_all(free)
+        self.counts[USED] = gram.used
+        self.renew()
+        self.kinds[:n] = self.sides(np.arange(n))
+        self._found(free)
+
+    # -- sizes and arrays
+
+    @property
+    def n(self) -> int:
+        return int(self.counts[ROWS])
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return int(self.counts[MEMBERS])
+
+    @property
+    def inside(self) -> Array:
+        """The members."""
+        return self.members[: self.size]
+
+    @property
+    def perturbations(self) -> int:
+        return int(self.counts[PERTURBATIONS])
+
+    @property
+    def looks(self) -> int:
+        return int(self.counts[LOOKS])
+
+    @property
+    def theta(self) -> Array:
+        """The coefficient of each row, between changes."""
+        return self.rows[THETA, : self.n]
+
+    @property
+    def state(self) -> tuple[Array, ...]:
+        gram = self.gram
+        return (
+            gram.table,
+            gram.slot_of,
+            self.factor,
+            self.rows,
+            self.slots,
+            self.kinds,
+            self.members,
+            self.scalars,
+            self.counts,
+        )
+
+    def make_factor_room(self) -> None:
+        """Room for more members."""
+        room = with_room(len(self.factor) + len(self.factor) // 4)
+        self.factor = grown(self.factor, (room, room))
+        self.members = grown(self.members, (room,))
+
+    # -- members
+
+    def _found(self, free: Array) -> None:
+        """The first members: at one stroke where the system is regular, else one by one."""
+        matrix = self.gram.table[np.ix_(free, self.gram.slot_of[free])] + self.scalars[SHIFT]
+        if not len(free) or not self._take_factor(matrix):
+            self.counts[MEMBERS] = 0
+            for row in free:
+                self.join(int(row))
+            return
+        self.members[: len(free)] = free
+        self.kinds[free] = MEMBER
+        self.counts[MEMBERS] = len(free)
+
+    def _take_factor(self, matrix: Array) -> bool:
+        """Factor a matrix at once; False where it is close to singular."""
+        size = len(matrix)
+        try:
+            factor_in_panels(matrix)
+        except LinAlgError:
+            return False
+        pivots = matrix.diagonal()
+        if pivots.min() <= _REGULAR * pivots.max():
+            return False
+        self.factor[:size, :size] = np.tril(matrix)
+        return True
+
+    def refactor(self) -> None:
+        """Make the factor anew from the kernel values of the members."""
+        inside = self.inside.copy()
+        self.kinds[inside] = ASIDE
+        self._found(inside)
+
+    def join(self, row: int) -> None:
+        """Make a row with an error of zero a member, or what stands in for it."""
+        if self.size + 1 >= len(self.factor):
+            self.make_factor_room()
+        self.want_column(row)
+        join(*self.state, row)
+
+    def release(self, row: int) -> None:
+        """Take a row out of the members, where it is one; whatever follows is led."""
+        if self.kinds[row] == MEMBER:
+            position = int(np.flatnonzero(self.inside == row)[0])
+            arrays = self.factor, self.rows, self.kinds, self.members, self.scalars, self.counts
+            take_out(*arrays, position)
+        self.kinds[row] = ASIDE
+
+    def sides(self, rows: Array) -> Array:
+        """What rows are that stand at a bound."""
+        theta, low, high = self.rows[THETA, rows], self.rows[LOW, rows], self.rows[HIGH, rows]
+        sides = np.where(theta <= low, LOWER, np.where(theta >= high, UPPER, ASIDE))
+        return np.where(low >= high, ASIDE, sides)
+
+    # -- columns
+
+    def want_column(self, row: int) -> None:
+        """Have the column of a row kept."""
+        if self.gram.slot_of[row] < 0:
+            self.keep_column(row, self.gram.column(row))
+
+    def keep_column(self, row: int, column: Array) -> None:
+        """Keep a column, in the place of one that is not needed where room is short."""
+        gram = self.gram
+        if gram.is_full:
+            self.rebase()
+            gram.make_room(self.inside)
+            if gram.table.shape[1] > self.slots.shape[1]:
+                self.slots = np.zeros((2, gram.table.shape[1]))
+        gram.keep(row, column)
+        self.counts[USED] = gram.used
+
+    # -- errors
+
+    def errors(self, rows: Array | None = None) -> Array:
+        """Errors of rows now, between changes; of all where none are named."""
+        n, used = self.n, self.gram.used
+        rows = np.arange(n) if rows is None else rows
+        lines = self.gram.table[:n, :used] if len(rows) == n else self.gram.table[rows, :used]
+        moved = lines @ self.slots[MOVED, :used]
+        return self.rows[BASE, rows] - moved - (self.scalars[BIAS] - self.scalars[BASE_BIAS])
+
+    def rebase(self) -> None:
+        """Put all that has moved into the bases, also in the middle of a path."""
+        n, used = self.n, self.gram.used
+        moved = self.slots[MOVED, :used]
+        if moved.any():
+            self.rows[BASE, :n] -= self.gram.table[:n, :used] @ moved
+        self.rows[BASE, :n] -= self.scalars[BIAS] - self.scalars[BASE_BIAS]
+        self.scalars[BASE_BIAS] = self.scalars[BIAS]
+        self.slots[MOVED] = 0.0
+
+    def renew(self) -> None:
+        """Compute every error from nothing."""
+        gram, n = self.gram, self.n
+        theta = self.theta
+        support = np.flatnonzero(theta)
+        prepared = gram.prepared
+        own = expansion(gram.kernel, prepared, prepared.take(support), theta[support])
+        gram.evaluations += n * len(support)
+        self.rows[BASE, :n] = self.target - own - gram.ridge * theta - self.scalars[BIAS]
+        self.slots[MOVED] = 0.0
+        self.scalars[BASE_BIAS] = self.scalars[BIAS]
+        self.see(self.rows[BASE, :n])
+
+    def see(self, errors: Array) -> None:
+        """Note the errors of all rows as seen here and now."""
+        n = self.n
+        self.rows[SEEN, :n] = errors
+        self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
+
+    def rounding(self) -> float:
+        """What rounding can do to an error, generously."""
+        theta, root = self.theta, self.rows[ROOT, : self.n]
+        size = float(np.abs(theta) @ root) * float(root.max(initial=0.0))
+        return 16.0 * EPS * (size + abs(self.scalars[BIAS]) + 1.0)
+
+    def end_of_path(self) -> None:
+        """Nothing is on its way any more: what drifted is done."""
+        n = self.n
+        if self.scalars[PLACE] != 0.0:
+            self.rows[BASE, :n] -= self.scalars[PLACE] * self.rows[DRIFT, :n]
+        self.rows[DRIFT, :n] = 0.0
+        self.scalars[PLACE] = 0.0
+
+    # -- rows
+
+    def hold(self, prepared: Any, standing: Standing, ridge: Array) -> Array:
+        """Take rows in, with coefficients of zero; their numbers."""
+        old = self.n
+        self.gram.append(prepared, ridge)
+        self._stand(standing)
+        new = np.arange(old, self.n)
+        for row in new:
+            self._acquaint(int(row))
+        self.kinds[new] = self.sides(new)
+        return new
+
+    def _stand(self, standing: Standing) -> None:
+        """Note what the problem says of more rows."""
+        old, n = self.n, self.n + len(standing)
+        if n > self.rows.shape[1]:
+            self.rows = grown(self.rows, (_ROW_LINES, with_room(n)))
+            self.kinds = grown(self.kinds, (with_room(n),))
+        self.counts[ROWS] = n
+        self.target = np.concatenate([self.target, standing.target])
+        self.rows[:, old:n] = 0.0
+        self.rows[LOW, old:n], self.rows[HIGH, old:n] = standing.low, standing.high
+        self.rows[ROOT, old:n] = np.sqrt(np.abs(standing.diagonal))
+        self.rows[ORDER, old:n] = standing.order
+
+    def _acquaint(self, row: int) -> None:
+        """Compute the error of a new row; keep its column where it is going to move."""
+        gram = self.gram
+        column = gram.column(row)
+        gram.fill(row, column)
+        error = self.target[row] - column @ self.theta - self.scalars[BIAS]
+        moved = gram.table[row, : gram.used] @ self.slots[MOVED, : gram.used]
+        self.rows[BASE, row] = error + moved + self.scalars[BIAS] - self.scalars[BASE_BIAS]
+        self.rows[SEEN, row], self.rows[SEEN_BIAS, row] = error, self.scalars[BIAS]
+        self.rows[SEEN_AT, row] = self.scalars[LENGTH]
+        if error * (1.0 if self.rows[HIGH, row] > 0.0 else -1.0) > 0.0:
+            self.keep_column(row, column)
+
+    def drop(self, row: int) -> None:
+        """Take a row out that has no coefficient; no value of it is left."""
+        if self.kinds[row] == MEMBER or self.rows[THETA, row] != 0.0:
+            raise LostError("a row with a coefficient cannot be dropped")
+        slot, last = int(self.gram.slot_of[row]), self.n - 1
+        if slot >= 0:
+            moved = self.slots[MOVED, slot]
+            self.rows[BASE, : self.n] -= self.gram.table[: self.n, slot] * moved
+            self.slots[:, slot] = 0.0
+        self.gram.remove(row)
+        if row != last:
+            self.rows[:, row], self.kinds[row] = self.rows[:, last], self.kinds[last]
+            self.target[row] = self.target[last]
+            self.inside[self.inside == last] = row
+        self.target = self.target[:last].copy()
+        self.rows[:, last], self.kinds[last] = 0.0, ASIDE
+        self.factor[self.size :] = 0.0
+        self.counts[ROWS] = last

@@ -1,0 +1,369 @@
+"""Along the path of optima from one change of category to the next (004, section II). Compiled.
+
+``follow`` has the loop; what can happen first, and after what step, is Table I of 004, one
+function for each of its kinds of rows. Signed coefficients throughout: e = -y g. The arrays
+are those of ``layout.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.adiabatic.layout import (
+    ASIDE,
+    BASE,
+    BASE_BIAS,
+    BIAS,
+    BIAS_RATE,
+    DONE,
+    DRIFT,
+    END,
+    ENDLESS,
+    ENERGY,
+    EXCESS,
+    HIGH,
+    HIGH_PACE,
+    LENGTH,
+    LOOKS,
+    LOOSE,
+    LOW,
+    LOW_PACE,
+    LOWER,
+    MEMBER,
+    MEMBERS,
+    MOVED,
+    MOVING,
+    ORDER,
+    PACE,
+    PATIENT,
+    PAUSED,
+    PERTURBATIONS,
+    PLACE,
+    PLACE_RATE,
+    PULL,
+    RATE,
+    ROOT,
+    ROWS,
+    SEEN,
+    SEEN_AT,
+    SEEN_BIAS,
+    SPEED,
+    STRETCHING,
+    THETA,
+    UPPER,
+    USED,
+    WAITING,
+    WANTS_COLUMN,
+    WANTS_ROOM,
+)
+from adiabat.adiabatic.margin import bordered_step, high_of, join, leave, low_of
+from adiabat.compiled import compiled
+from adiabat.margin_system import EPS
+
+Array = NDArray[Any]
+
+#: Steps that differ by less than this are a tie; a row goes from bound to bound in about 1.
+_TIE = 1e-12
+#: Rounding in the square of a speed, and in a sum of paces.
+_CANCELLED = 1e-12
+
+
+@compiled
+def error_and_rate(
+    table: Array, rows: Array, slots: Array, scalars: Array, counts: Array, row: int
+) -> tuple[float, float]:
+    """The error of a row now, and how fast K theta + b changes there (004, eq. 12)."""
+    line, moved, rate = table[row], 0.0, 0.0
+    for s in range(counts[USED]):
+        moved += line[s] * slots[MOVED, s]
+        rate += line[s] * slots[RATE, s]
+    moved += scalars[PLACE] * rows[DRIFT, row] + (scalars[BIAS] - scalars[BASE_BIAS])
+    rate += scalars[PLACE_RATE] * rows[DRIFT, row] + scalars[BIAS_RATE]
+    return rows[BASE, row] - moved, rate
+
+
+@compiled
+def member_errors(
+    table: Array, rows: Array, slots: Array, members: Array, scalars: Array, counts: Array
+) -> Array:
+    """The errors of the members, which should be zero."""
+    errors = np.empty(counts[MEMBERS])
+    for p in range(counts[MEMBERS]):
+        errors[p] = error_and_rate(table, rows, slots, scalars, counts, members[p])[0]
+    return errors
+
+
+@compiled
+def may_have_come(rows: Array, kind: int, scalars: Array, row: int, step: float) -> bool:
+    """Whether a row can meet its margin within one more step, for all that was seen of it."""
+    far = (scalars[LENGTH] - rows[SEEN_AT, row] + step * scalars[SPEED]) * rows[ROOT, row]
+    far += abs(scalars[BIAS] - rows[SEEN_BIAS, row]) + step * abs(scalars[BIAS_RATE])
+    seen = rows[SEEN, row] if kind == UPPER else -rows[SEEN, row] if kind == LOWER else 0.0
+    return bool(seen <= far * (1.0 + 1e-9) + 1e-9)
+
+
+@compiled
+def look(
+    table: Array, rows: Array, slots: Array, scalars: Array, counts: Array, row: int
+) -> tuple[float, float]:
+    """The error of a row and its rate; it is seen."""
+    counts[LOOKS] += 1
+    error, rate = error_and_rate(table, rows, slots, scalars, counts, row)
+    rows[SEEN, row] = error
+    rows[SEEN_AT, row], rows[SEEN_BIAS, row] = scalars[LENGTH], scalars[BIAS]
+    return error, rate
+
+
+@compiled
+def astray(
+    table: Array,
+    rows: Array,
+    slots: Array,
+    kinds: Array,
+    scalars: Array,
+    counts: Array,
+    lost: Array,
+) -> float:
+    """By how much any row at a bound wants to leave it, and for each row whether it does."""
+    worst = 0.0
+    for row in range(counts[ROWS]):
+        kind = kinds[row]
+        lost[row] = 0.0
+        if kind in (ASIDE, MEMBER) or not may_have_come(rows, kind, scalars, row, 0.0):
+            continue
+        error = look(table, rows, slots, scalars, counts, row)[0]
+        if rows[THETA, row] < high_of(rows, scalars, row):
+            lost[row] = max(lost[row], error)
+        if rows[THETA, row] > low_of(rows, scalars, row):
+            lost[row] = max(lost[row], -error)
+        worst = max(worst, lost[row])
+    return worst
+
+
+@compiled
+def drop_rounding(rows: Array, scalars: Array, counts: Array) -> None:
+    """Paces that cancel to rounding balance each other: nothing has to move for them.
+
+    The same holds for what is left of the way where that is rounding of the coefficients.
+    """
+    paces, sizes = 0.0, 0.0
+    for row in range(counts[ROWS]):
+        paces += abs(rows[PACE, row])
+        sizes += max(abs(rows[LOW, row]), abs(rows[HIGH, row]))
+    ahead = (scalars[END] - scalars[PLACE]) * abs(scalars[PULL])
+    if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * sizes < np.inf:
+        scalars[PULL] = 0.0
+
+
+@compiled
+def sensitivities(
+    slot_of: Array,
+    factor: Array,
+    rows: Array,
+    slots: Array,
+    members: Array,
+    scalars: Array,
+    counts: Array,
+) -> None:
+    """Rates of the members' coefficients, the bias, and the weights (004, eq. 12-18, 34-37).
+
+    Without members the equality holds the rows on their way back, and the bias moves alone, to
+    where the margin gets a member that can balance them; or, where that is agreed, the equality
+    waits for the first member and is made good until the end of the path.
+    """
+    size = counts[MEMBERS]
+    for s in range(counts[USED]):
+        slots[RATE, s] = 0.0
+    if size == 0:
+        drop_rounding(rows, scalars, counts)
+    total = scalars[PULL]
+    if scalars[EXCESS] != 0.0:
+        total += scalars[EXCESS] / (scalars[END] - scalars[PLACE])
+    scalars[BIAS_RATE], scalars[PLACE_RATE], energy = 0.0, 1.0, scalars[ENERGY]
+    unbalanced = size == 0 and scalars[LOOSE] == 1.0 and total != 0.0
+    if unbalanced and (scalars[PATIENT] == 0.0 or counts[MOVING] == 0):
+        scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
+        energy = 0.0
+    if size > 0:
+        answer = np.empty(size)
+        for p in range(size):
+            answer[p] = -rows[DRIFT, members[p]]
+        bias = bordered_step(factor, size, answer, -total, scalars)
+        work, sum_of_rates, noise = 0.0, 0.0, abs(energy)
+        for p in range(size):
+            slots[RATE, slot_of[members[p]]] = answer[p]
+            work += answer[p] * rows[DRIFT, members[p]]
+            noise += abs(answer[p] * rows[DRIFT, members[p]])
+            sum_of_rates += answer[p]
+        scalars[BIAS_RATE] = bias
+        # |dw|^2 = d'K d + 2 d'drift + energy with K d = -drift - b on the members
+        energy += work - bias * sum_of_rates + _CANCELLED * (noise + abs(bias * sum_of_rates))
+    scalars[SPEED] = np.sqrt(max(energy, 0.0))
+
+
+@compiled
+def rank(rows: Array, row: int) -> float:
+    """Who goes first in a tie: rows on their way, then in the order of learning."""
+    return -1.0 if rows[PACE, row] != 0.0 else rows[ORDER, row]
+
+
+@compiled
+def comes_first(rows: Array, length: float, row: int, best: float, other: int) -> bool:
+    """Whether a row is before another one on the path; no other is -1."""
+    if other < 0:
+        return bool(length <= best + _TIE)
+    if length < best - _TIE:
+        return True
+    return bool(length <= best + _TIE and rank(rows, row) < rank(rows, other))
+
+
+@compiled
+def way(rows: Array, scalars: Array, row: int, rate: float) -> float:
+    """How far until a member's coefficient meets its bound, which may move itself."""
+    place, theta, best = scalars[PLACE_RATE], rows[THETA, row], np.inf
+    above = rate - place * rows[HIGH_PACE, row]
+    if above > 0.0:
+        best = max((high_of(rows, scalars, row) - theta) / above, 0.0)
+    below = rate - place * rows[LOW_PACE, row]
+    if below < 0.0:
+        best = min(best, max((low_of(rows, scalars, row) - theta) / below, 0.0))
+    return best
+
+
+@compiled
+def first_member(
+    slot_of: Array, rows: Array, slots: Array, members: Array, scalars: Array, counts: Array
+) -> tuple[float, int]:
+    """Margin to reserve, margin to error (004, Table I): the step, and the member's position."""
+    best, position = np.inf, -1
+    for p in range(counts[MEMBERS]):
+        row = members[p]
+        length = way(rows, scalars, row, slots[RATE, slot_of[row]])
+        other = members[position] if position >= 0 else -1
+        if length < np.inf and comes_first(rows, length, row, best, other):
+            best, position = length, p
+    return best, position
+
+
+@compiled
+def is_noise(
+    table: Array, rows: Array, slots: Array, scalars: Array, counts: Array, row: int, rate: float
+) -> bool:
+    """Whether a rate is no more than rounding: then the row depends on the members."""
+    size = abs(scalars[BIAS_RATE]) + abs(scalars[PLACE_RATE] * rows[DRIFT, row])
+    for s in range(counts[USED]):
+        size += abs(table[row, s] * slots[RATE, s])
+    return bool(abs(rate) <= 256.0 * EPS * size)
+
+
+@compiled
+def first_outsider(
+    table: Array,
+    rows: Array,
+    slots: Array,
+    kinds: Array,
+    scalars: Array,
+    counts: Array,
+    limit: float,
+) -> tuple[float, int]:
+    """Error, reserve or unlearned to margin (004, Table I): the step, and the row or -1."""
+    best, found = limit, -1
+    for row in range(counts[ROWS]):
+        kind = kinds[row]
+        if kind not in (UPPER, LOWER):
+            continue
+        if best < np.inf and not may_have_come(rows, kind, scalars, row, best):
+            continue
+        error, rate = look(table, rows, slots, scalars, counts, row)
+        if kind == LOWER:
+            error, rate = -error, -rate
+        if rate <= 0.0:  # its error grows, or stays
+            continue
+        length = max(error, 0.0) / rate
+        first = comes_first(rows, length, row, best, found)
+        if first and not is_noise(table, rows, slots, scalars, counts, row, rate):
+            best, found = length, row
+    return best, found
+
+
+@compiled
+def advance(
+    slot_of: Array,
+    rows: Array,
+    slots: Array,
+    members: Array,
+    scalars: Array,
+    counts: Array,
+    length: float,
+) -> None:
+    """Take the step."""
+    for p in range(counts[MEMBERS]):
+        rows[THETA, members[p]] += length * slots[RATE, slot_of[members[p]]]
+    for s in range(counts[USED]):
+        slots[MOVED, s] += length * slots[RATE, s]
+    scalars[BIAS] += length * scalars[BIAS_RATE]
+    scalars[LENGTH] += length * scalars[SPEED]
+    step = length * scalars[PLACE_RATE]
+    left = scalars[END] - scalars[PLACE]
+    if counts[MEMBERS] == 0:
+        scalars[EXCESS] += step * scalars[PULL] * scalars[LOOSE]
+    elif scalars[EXCESS] != 0.0:
+        scalars[EXCESS] *= max(left - step, 0.0) / left
+    scalars[PLACE] += step
+
+
+@compiled
+def nothing_moves(scalars: Array, counts: Array) -> bool:
+    """Whether no row, no bound and no debt to the equality is left to be led to its end."""
+    return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and scalars[EXCESS] == 0.0)
+
+
+@compiled
+def follow(
+    table: Array,
+    slot_of: Array,
+    factor: Array,
+    rows: Array,
+    slots: Array,
+    kinds: Array,
+    members: Array,
+    scalars: Array,
+    counts: Array,
+    most: int,
+) -> int:
+    """From one change of category to the next until the end of the path."""
+    while True:
+        row = counts[WAITING]
+        if row >= 0:
+            counts[WAITING] = -1
+            join(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, row)
+        if nothing_moves(scalars, counts):
+            return DONE
+        if counts[MEMBERS] + 1 >= factor.shape[0]:
+            return WANTS_ROOM
+        if counts[PERTURBATIONS] >= most:
+            return PAUSED
+        sensitivities(slot_of, factor, rows, slots, members, scalars, counts)
+        by_member, position = first_member(slot_of, rows, slots, members, scalars, counts)
+        to_end = scalars[END] - scalars[PLACE] if scalars[PLACE_RATE] > 0.0 else np.inf
+        limit = min(by_member, to_end)
+        by_row, row = first_outsider(table, rows, slots, kinds, scalars, counts, limit)
+        length = min(limit, by_row)
+        if np.isinf(length):
+            return ENDLESS
+        counts[PERTURBATIONS] += 1
+        if to_end <= length + _TIE:
+            advance(slot_of, rows, slots, members, scalars, counts, to_end)
+            return DONE
+        member = members[position] if position >= 0 else -1
+        if row >= 0 and comes_first(rows, by_row, row, by_member, member):
+            advance(slot_of, rows, slots, members, scalars, counts, by_row)
+            counts[WAITING] = row
+            if slot_of[row] < 0:
+                return WANTS_COLUMN
+        else:
+            advance(slot_of, rows, slots, members, scalars, counts, by_member)
+            leave(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, position)

@@ -1,0 +1,185 @@
+"""What an edit does to the rows held: who stays, who goes, who comes, who is replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from adiabat.errors import UnknownIdError
+from adiabat.estimators.validation import Examples, counted_classes
+from adiabat.kernels import Rows
+
+Array = NDArray[Any]
+
+#: So many integer ids are looked up one by one.
+_FEW = 8
+#: What stands in the place of an old position where a row is new.
+NEW = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """An edit of the rows held.
+
+    Attributes
+    ----------
+    examples : Examples
+        The rows held afterwards.
+    origin : ndarray
+        For each of them its position before, or NEW where the row or its label is another.
+    stayed : ndarray
+        The same, but only NEW where the id is new.
+    """
+
+    examples: Examples
+    origin: Array
+    stayed: Array
+
+
+def positions_of(examples: Examples, ids: Array) -> Array:
+    """Where rows with these ids stand; a KeyError-like error names those that are not held."""
+    if len(ids) <= _FEW and examples.ids.dtype.kind == ids.dtype.kind == "i":
+        found = [_position(examples.ids, name) for name in ids]
+    else:
+        place = {name: at for at, name in enumerate(examples.ids.tolist())}
+        found = [place.get(name, NEW) for name in ids.tolist()]
+    unknown = [name for name, at in zip(ids.tolist(), found, strict=True) if at == NEW]
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        raise UnknownIdError(f"ids: {shown} not held; wanted ids among those of ids_")
+    return np.array(found, dtype=np.int64)
+
+
+def _position(held: Array, name: Any) -> int:
+    at = int(np.argmax(held == name))
+    return at if held[at] == name else NEW
+
+
+def require_new(examples: Examples, ids: Array) -> None:
+    """Raise where a row of the same id is held already."""
+    if ids.dtype.kind == "i" and len(ids) and ids.min() >= examples.next_id:
+        return
+    held = set(examples.ids.tolist())
+    twice = [name for name in ids.tolist() if name in held]
+    if twice:
+        raise ValueError(f"ids: {twice[0]!r} is held already; wanted new ids (or revise)")
+
+
+def joined(examples: Examples, new: Examples, *, pairwise: bool) -> Edit:
+    """New rows behind those that are held."""
+    count = len(examples)
+    values = (
+        _bordered(examples.rows.values, new.rows.values)
+        if pairwise
+        else _stacked(examples.rows.values, new.rows.values)
+    )
+    together = _relabelled(
+        replace(
+            examples,
+            rows=Rows(values, examples.rows.origin),
+            weight=np.concatenate([examples.weight, new.weight]),
+            ids=_joined_ids(examples.ids, new.ids),
+            groups=np.concatenate([examples.groups, new.groups]),
+            next_id=max(examples.next_id, new.next_id),
+        ),
+        np.concatenate([examples.labels, new.labels]),
+    )
+    origin = np.concatenate([np.arange(count), np.full(len(new), NEW)])
+    return Edit(together, origin, origin)
+
+
+def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
+    """The rows held but those at some positions."""
+    keep = np.delete(np.arange(len(examples)), positions)
+    values = examples.rows.values[keep]
+    if pairwise:
+        values = np.ascontiguousarray(values[:, keep])
+    left = _relabelled(
+        replace(
+            examples,
+            rows=Rows(values, examples.rows.origin),
+            weight=examples.weight[keep],
+            ids=examples.ids[keep],
+            groups=examples.groups[keep],
+        ),
+        examples.labels[keep],
+    )
+    return Edit(left, keep, keep)
+
+
+def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
+    """Other labels for some of the rows."""
+    changed = np.concatenate([examples.labels, labels])[: len(examples)]
+    changed[positions] = labels
+    origin = np.arange(len(examples))
+    moved = positions[changed[positions] != examples.labels[positions]]
+    origin[moved] = NEW
+    return Edit(_relabelled(examples, changed), origin, np.arange(len(examples)))
+
+
+def reweighted(examples: Examples, positions: Array, weight: Array) -> Edit:
+    """Other weights for some of the rows."""
+    changed = examples.weight.copy()
+    changed[positions] = weight
+    everyone = np.arange(len(examples))
+    return Edit(_relabelled(replace(examples, weight=changed), examples.labels), everyone, everyone)
+
+
+def revised(examples: Examples, positions: Array, values: Any, labels: Array | None) -> Edit:
+    """Other features, and other labels where there are any, for some of the rows."""
+    everyone = np.arange(len(examples))
+    order = everyone.copy()
+    order[positions] = len(examples) + np.arange(len(positions))
+    stacked = _stacked(examples.rows.values, values)[order]
+    known = replace(examples, rows=Rows(stacked, examples.rows.origin))
+    edit = relabelled(known, positions, examples.labels[positions] if labels is None else labels)
+    origin = everyone.copy()
+    origin[positions] = NEW
+    return replace(edit, origin=origin)
+
+
+def _relabelled(examples: Examples, labels: Array) -> Examples:
+    """The same rows with these labels, and the classes that have weight."""
+    if not len(labels):
+        return replace(examples, labels=labels, codes=np.empty(0, dtype=np.int64))
+    classes = examples.classes
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    known = bool((classes[codes] == labels).all())
+    if not known or (np.bincount(codes, examples.weight, len(classes)) == 0).any():
+        classes, codes = counted_classes(labels, examples.weight)
+    return replace(examples, labels=labels, classes=classes, codes=codes)
+
+
+def _stacked(values: Any, new: Any) -> Any:
+    if sparse.issparse(values):
+        return sparse.csr_matrix(sparse.vstack([values, sparse.csr_matrix(new)], format="csr"))
+    return np.concatenate([values, new.toarray() if sparse.issparse(new) else new])
+
+
+def _bordered(matrix: Array, lines: Array) -> Array:
+    """A kernel matrix with further lines, and the columns that go with them."""
+    old, count = len(matrix), len(matrix) + len(lines)
+    if lines.shape[1] != count:
+        raise ValueError(
+            f"X: shape {lines.shape} for new rows of a precomputed kernel; wanted {count} columns, "
+            f"for the {old} rows held in the order of ids_, then for the new ones"
+        )
+    whole = np.empty((count, count))
+    whole[:old, :old] = matrix
+    whole[old:] = lines
+    whole[:old, old:] = lines[:, :old].T
+    return whole
+
+
+def _joined_ids(ids: Array, new: Array) -> Array:
+    return np.concatenate([ids, new]) if ids.dtype == new.dtype else _objects([*ids, *new])
+
+
+def _objects(names: list[Any]) -> Array:
+    array = np.empty(len(names), dtype=object)
+    array[:] = [name.item() if isinstance(name, np.generic) else name for name in names]
+    return array

@@ -1,0 +1,295 @@
+"""Kernel values of rows that come and go, with whole columns kept for those who need them.
+
+Like ``gram`` for a problem that stays, this is the one place where a living machine has its
+kernel values computed, kept, evicted and counted. Rows are known by numbers; when one is taken
+out, the last row takes its number. What is taken out is overwritten, not only forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from adiabat.kernels import TILE_COLUMNS, TILE_ROWS, Kernel, Lines, expansion
+
+Array = NDArray[Any]
+
+#: Columns kept for rows that may come back, beyond those that are needed.
+SPARE_COLUMNS = 32
+
+
+def grown(array: Array, shape: tuple[int, ...]) -> Array:
+    """The same values in a larger array, zeros beyond."""
+    larger = np.zeros(shape, dtype=array.dtype)
+    larger[tuple(slice(0, size) for size in array.shape)] = array
+    return larger
+
+
+def with_room(size: int) -> int:
+    """How much to reserve for so much, so that growth costs little per row."""
+    return size + size // 8 + 16
+
+
+class DenseLines:
+    """An array whose lines come and go at amortised constant cost."""
+
+    def __init__(self, values: Array) -> None:
+        self.count = len(values)
+        self._room = grown(values, (with_room(self.count), *values.shape[1:]))
+
+    @property
+    def values(self) -> Array:
+        return self._room[: self.count]
+
+    def append(self, values: Array) -> None:
+        count = self.count + len(values)
+        if count > len(self._room):
+            self._room = grown(self.values, (with_room(count), *values.shape[1:]))
+        self._room[self.count : count] = values
+        self.count = count
+
+    def remove(self, line: int) -> None:
+        last = self.count - 1
+        self._room[line] = self._room[last]
+        self._room[last] = 0
+        self.count = last
+
+
+class SparseLines:
+    """The same for a CSR matrix, which is made anew each time."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def append(self, values: Any) -> None:
+        self.values = sparse.csr_matrix(sparse.vstack([self.values, values], format="csr"))
+
+    def remove(self, line: int) -> None:
+        keep = np.arange(self.values.shape[0])
+        keep[line] = keep[-1]
+        self.values = self.values[keep[:-1]]
+
+
+class Shelf(Protocol):
+    """Prepared rows that come and go."""
+
+    @property
+    def prepared(self) -> Any:
+        """All of them, as their kernel takes them."""
+
+    def append(self, prepared: Any) -> None:
+        """One more row, or several."""
+
+    def remove(self, row: int) -> None:
+        """One row less; the last takes its place."""
+
+
+class PartsShelf:
+    """Rows that are made of arrays with a line for each."""
+
+    def __init__(self, prepared: Any) -> None:
+        self.prepared = prepared
+        self._lines = {
+            name: SparseLines(part) if sparse.issparse(part) else DenseLines(part)
+            for name, part in prepared.parts().items()
+        }
+        self._show()
+
+    def _show(self) -> None:
+        parts = {name: lines.values for name, lines in self._lines.items()}
+        self.prepared = replace(self.prepared, **parts)
+
+    def append(self, prepared: Any) -> None:
+        for name, part in prepared.parts().items():
+            self._lines[name].append(part)
+        self._show()
+
+    def remove(self, row: int) -> None:
+        for lines in self._lines.values():
+            lines.remove(row)
+        self._show()
+
+
+class MatrixShelf:
+    """Rows that are lines of a given kernel matrix."""
+
+    def __init__(self, prepared: Lines) -> None:
+        self.count = len(prepared)
+        self._dtype = prepared.dtype
+        self._matrix = grown(prepared.values, (with_room(self.count),) * 2)
+
+    @property
+    def prepared(self) -> Lines:
+        inside = self._matrix[: self.count, : self.count]
+        return Lines(inside, np.arange(self.count), self._dtype)
+
+    def append(self, prepared: Lines) -> None:
+        old, count = self.count, self.count + len(prepared)
+        if count > len(self._matrix):
+            self._matrix = grown(self._matrix[:old, :old], (with_room(count),) * 2)
+        self._matrix[old:count, :count] = prepared.values[:, :count]
+        self._matrix[:old, old:count] = prepared.values[:, :old].T
+        self.count = count
+
+    def remove(self, row: int) -> None:
+        last = self.count - 1
+        self._matrix[row] = self._matrix[last]
+        self._matrix[:, row] = self._matrix[:, last]
+        self._matrix[last] = self._matrix[:, last] = 0.0
+        self.count = last
+
+
+def shelf_of(prepared: Any) -> Shelf:
+    """A shelf for what a kernel has prepared."""
+    return MatrixShelf(prepared) if isinstance(prepared, Lines) else PartsShelf(prepared)
+
+
+class GrowingGram:
+    """Kernel values, with an optional ridge on the diagonal, of rows that come and go.
+
+    Attributes
+    ----------
+    table : ndarray
+        A line for each row and a column for each slot: the kept columns.
+    slot_of : ndarray
+        The slot in which the column of a row is kept, or -1.
+    evaluations : int
+        Kernel values computed so far.
+    """
+
+    def __init__(self, kernel: Kernel, prepared: Any, ridge: Array, columns: int) -> None:
+        self.kernel = kernel
+        self._shelf = shelf_of(prepared)
+        self._ridge = DenseLines(ridge)
+        self.evaluations = 0
+        rows = with_room(len(prepared))
+        self.table = np.zeros((rows, columns + columns // 4 + SPARE_COLUMNS))
+        self.slot_of = np.full(rows, -1, dtype=np.int64)
+        self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
+        self.used = 0
+
+    def __len__(self) -> int:
+        return self._ridge.count
+
+    @property
+    def ridge(self) -> Array:
+        return self._ridge.values
+
+    @property
+    def prepared(self) -> Any:
+        return self._shelf.prepared
+
+    # -- values
+
+    def column(self, row: int) -> Array:
+        """The kernel values of one row with every row."""
+        prepared = self.prepared
+        values = self.kernel.block(prepared, prepared.take(slice(row, row + 1)))[:, 0]
+        self.evaluations += len(self)
+        values[row] += self.ridge[row]
+        return values
+
+    def times(self, rows: Array, weights: Array) -> Array:
+        """K[:, rows] @ weights, from kept columns where they are there."""
+        slots = self.slot_of[rows]
+        kept, others = slots >= 0, rows[slots < 0]
+        result = np.zeros(len(self))
+        if kept.any():
+            result += self.table[: len(self), slots[kept]] @ weights[kept]
+        if len(others):
+            prepared, own = self.prepared, weights[~kept]
+            result += expansion(self.kernel, prepared, prepared.take(others), own)
+            np.add.at(result, others, self.ridge[others] * own)
+            self.evaluations += len(self) * len(others)
+        return result
+
+    # -- kept columns
+
+    def keep(self, row: int, column: Array) -> None:
+        """Keep the column of a row. There has to be a free slot."""
+        free = np.flatnonzero(self._owner[: self.used] < 0)
+        slot = int(free[0]) if len(free) else self.used
+        self.table[: len(self), slot] = column
+        self._owner[slot], self.slot_of[row] = row, slot
+        self.used = max(self.used, slot + 1)
+
+    def keep_all(self, rows: Array) -> None:
+        """Compute and keep the columns of some rows, tile by tile; no column is kept yet."""
+        prepared = self.prepared
+        some = prepared.take(rows)
+        for i in range(0, len(self), TILE_ROWS):
+            lines = slice(i, min(i + TILE_ROWS, len(self)))
+            part = prepared.take(lines)
+            for j in range(0, len(rows), TILE_COLUMNS):
+                columns = slice(j, min(j + TILE_COLUMNS, len(rows)))
+                self.table[lines, columns] = self.kernel.block(part, some.take(columns))
+        slots = np.arange(len(rows))
+        self.table[rows, slots] += self.ridge[rows]
+        self._owner[slots], self.slot_of[rows] = rows, slots
+        self.used = len(rows)
+        self.evaluations += len(self) * len(rows)
+
+    @property
+    def is_full(self) -> bool:
+        return self.used == self.table.shape[1] and bool((self._owner >= 0).all())
+
+    def make_room(self, needed: Array) -> None:
+        """Give up the columns of all rows but these; larger room where that leaves little."""
+        slots = self.slot_of[needed]
+        slots = slots[slots >= 0]
+        owners, count = self._owner[slots], len(slots)
+        columns = self.table.shape[1]
+        if count + SPARE_COLUMNS // 2 > columns:
+            columns = count + count // 4 + SPARE_COLUMNS
+        room = np.zeros((len(self.slot_of), columns)) if columns > self.table.shape[1] else None
+        kept = self.table[: len(self), slots]
+        self.table = self.table if room is None else room
+        self.table[: len(self)] = 0.0
+        self.table[: len(self), :count] = kept
+        self.slot_of[: len(self)] = -1
+        self._owner = np.full(columns, -1, dtype=np.int64)
+        self._owner[:count], self.slot_of[owners] = owners, np.arange(count)
+        self.used = count
+
+    # -- rows
+
+    def append(self, prepared: Any, ridge: Array) -> None:
+        """Take rows in; the kept columns get their values with them."""
+        old = len(self)
+        self._shelf.append(prepared)
+        self._ridge.append(ridge)
+        if len(self) > len(self.slot_of):
+            rows = with_room(len(self))
+            self.table = grown(self.table[:old], (rows, self.table.shape[1]))
+            self.slot_of = np.concatenate([self.slot_of, np.full(rows - len(self.slot_of), -1)])
+
+    def fill(self, row: int, column: Array) -> None:
+        """Put a row's kernel values into the kept columns."""
+        owners = self._owner[: self.used]
+        self.table[row, : self.used] = np.where(owners >= 0, column[owners], 0.0)
+
+    def drop_column(self, row: int) -> None:
+        """Give up the column of a row and overwrite it."""
+        slot = int(self.slot_of[row])
+        if slot >= 0:
+            self.table[:, slot] = 0.0
+            self._owner[slot] = self.slot_of[row] = -1
+
+    def remove(self, row: int) -> None:
+        """Take a row out; the last one takes its number."""
+        self.drop_column(row)
+        last = len(self) - 1
+        self._shelf.remove(row)
+        self._ridge.remove(row)
+        self.table[row] = self.table[last]
+        self.table[last] = 0.0
+        slot = int(self.slot_of[last])
+        self.slot_of[row], self.slot_of[last] = slot, -1
+        if slot >= 0:
+            self._owner[slot] = row
+        if row == last:
+            self.slot_of[row] = -1
