@@ -36,6 +36,7 @@ from adiabat.adiabatic.layout import (
     PATIENT,
     PULL,
     ROOT,
+    SCALE,
     STRETCHING,
     THETA,
     TIED,
@@ -149,12 +150,22 @@ class Journey:
         LostError
             Where the path has no end or does not lead to the optimum.
         """
+        self.living.scalars[SCALE] = float(np.abs(self.living.theta).sum())
+        self._all_legs()
+        self._arrive()
+
+    def _all_legs(self) -> None:
+        """First those who know where they go, then those who go until their error is zero."""
         rows, goals = self._set_out()
         endless = np.isinf(goals)
-        self._leg(rows[~endless], goals[~endless], 1.0)
-        if endless.any():
-            self._leg(rows[endless], goals[endless], np.inf)
-        self._arrive()
+        while endless.any() and not endless.all():
+            waiting = rows[endless]
+            self.living.kinds[waiting] = ASIDE
+            self._leg(rows[~endless], goals[~endless], 1.0)
+            self.settle(waiting)
+            rows, goals = self._set_out()
+            endless = np.isinf(goals)
+        self._leg(rows, goals, np.inf if endless.any() else 1.0)
 
     def _set_out(self) -> tuple[Array, Array]:
         """Who is to move, and where to."""
@@ -179,6 +190,7 @@ class Journey:
         drift = living.gram.times(rows, pace)
         living.rows[DRIFT, : living.n] = drift
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
+        living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
@@ -236,7 +248,7 @@ class Journey:
             if not len(lost):
                 return
             self.settle(lost)
-            self._leg(*self._set_out(), 1.0)
+            self._all_legs()
         raise LostError("rows at their bounds still want to leave them")
 
     def _lost(self) -> Array:
@@ -279,13 +291,16 @@ class Journey:
         return 0.0
 
     def _keep_within(self) -> bool:
-        """Members past a bound stand on it and are none any more; whether there were any."""
+        """Members past a bound, or at it to rounding, stand on it; whether there were any."""
         living, inside = self.living, self.living.inside
         theta = living.rows[THETA, inside]
         low, high = living.rows[LOW, inside], living.rows[HIGH, inside]
-        beyond = inside[(theta < low) | (theta > high)]
-        living.slots[MOVED, living.gram.slot_of[inside]] += np.clip(theta, low, high) - theta
-        living.rows[THETA, inside] = np.clip(theta, low, high)
+        speck = 8.0 * EPS * living.scalars[SCALE]
+        below, above = theta <= low + speck, theta >= high - speck
+        within = np.where(below, low, np.where(above, high, theta))
+        beyond = inside[below | above]
+        living.slots[MOVED, living.gram.slot_of[inside]] += within - theta
+        living.rows[THETA, inside] = within
         for row in beyond:
             living.release(int(row))
         living.kinds[beyond] = living.sides(beyond)
@@ -298,7 +313,7 @@ class Journey:
             return
         values, inside = living.rows, living.inside
         low, high = values[LOW, :n], values[HIGH, :n]
-        if np.isinf(low).any() or np.isinf(high).any():
+        if (np.isinf(low).any() or np.isinf(high).any()) and len(inside):
             return
         slack = BALANCE * float((high - low).sum())
         theta = values[THETA, inside]

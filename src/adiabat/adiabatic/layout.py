@@ -46,7 +46,8 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
 #: path that the weights have come; c of the margin system; 1 where the bias is free; the place
 #: on the path and its end; how fast place, bias and weights move in this step; the sum of the
 #: paces of the rows on their way, and the square of how fast these alone move the weights; what
-#: sum(theta) is too large by; 1 where a lack of members lets it grow, and is made good later.
+#: sum(theta) is too large by; 1 where a lack of members lets it grow, and is made good later; the
+#: sizes of all coefficients where the change began, and of what was added on the way.
 (
     BIAS,
     BASE_BIAS,
@@ -62,7 +63,8 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
     ENERGY,
     EXCESS,
     PATIENT,
-) = range(14)
+    SCALE,
+) = range(15)
 #: Entries of ``counts``: rows, slots in use, members, rows on their way, rows whose bounds move,
 #: perturbations, the row that waits for its column (or -1), tied rows, and looks at errors.
 ROWS, USED, MEMBERS, MOVING, STRETCHING, PERTURBATIONS, WAITING, TIES, LOOKS = range(9)

@@ -47,7 +47,7 @@ from adiabat.margin_system import EPS, factor_in_panels
 
 Array = NDArray[Any]
 
-_ROW_LINES, _SCALARS, _COUNTS = 13, 14, 9
+_ROW_LINES, _SCALARS, _COUNTS = 13, 15, 9
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 

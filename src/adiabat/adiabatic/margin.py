@@ -67,6 +67,17 @@ def solve_two(factor: Array, size: int, x: Array, y: Array) -> None:
 
 
 @compiled
+def drop_specks(step: Array, size: int) -> None:
+    """Parts of a step that are rounding beside the others would send a member to and fro."""
+    largest = 0.0
+    for p in range(size):
+        largest = max(largest, abs(step[p]))
+    for p in range(size):
+        if abs(step[p]) <= _CANCELLED * largest:
+            step[p] = 0.0
+
+
+@compiled
 def bordered_step(
     factor: Array, size: int, error: Array, imbalance: float, scalars: Array
 ) -> float:
@@ -74,6 +85,7 @@ def bordered_step(
     if scalars[LOOSE] == 0.0:
         solve_lower(factor, size, error)
         solve_upper(factor, size, error)
+        drop_specks(error, size)
         return 0.0
     ones = np.ones(size)
     for p in range(size):
@@ -82,11 +94,11 @@ def bordered_step(
     bias = (error[:size].sum() - imbalance) / ones.sum()
     for p in range(size):
         other = bias * ones[p]
-        # where the two cancel, what is left is rounding and would send a member astray
         cancelled = _CANCELLED * (abs(error[p]) + abs(other))
         error[p] -= other
         if abs(error[p]) <= cancelled:
             error[p] = 0.0
+    drop_specks(error, size)
     return bias
 
 

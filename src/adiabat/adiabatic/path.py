@@ -24,12 +24,10 @@ from adiabat.adiabatic.layout import (
     ENDLESS,
     ENERGY,
     EXCESS,
-    HIGH,
     HIGH_PACE,
     LENGTH,
     LOOKS,
     LOOSE,
-    LOW,
     LOW_PACE,
     LOWER,
     MEMBER,
@@ -47,6 +45,7 @@ from adiabat.adiabatic.layout import (
     RATE,
     ROOT,
     ROWS,
+    SCALE,
     SEEN,
     SEEN_AT,
     SEEN_BIAS,
@@ -149,12 +148,11 @@ def drop_rounding(rows: Array, scalars: Array, counts: Array) -> None:
 
     The same holds for what is left of the way where that is rounding of the coefficients.
     """
-    paces, sizes = 0.0, 0.0
+    paces = 0.0
     for row in range(counts[ROWS]):
         paces += abs(rows[PACE, row])
-        sizes += max(abs(rows[LOW, row]), abs(rows[HIGH, row]))
     ahead = (scalars[END] - scalars[PLACE]) * abs(scalars[PULL])
-    if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * sizes < np.inf:
+    if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * scalars[SCALE]:
         scalars[PULL] = 0.0
 
 
