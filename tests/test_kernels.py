@@ -295,9 +295,17 @@ def test_equal_rows_are_as_similar_as_can_be(away, gamma):
 
 def test_rows_without_an_origin_stay_where_they_are():
     X = on_grid(5.0)
-    assert rows_of(X).origin == pytest.approx(X.mean(axis=0))
     assert rows_of(sparse.csr_matrix(X)).origin is None
     assert rows_of(X[:0]).origin is None
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0, -1e6, 1e12])
+@pytest.mark.parametrize("rows", [1, 2, 30])
+def test_the_origin_is_near_the_mean_and_no_row(offset, rows):
+    X = offset + np.random.default_rng(0).standard_normal((rows, 4))
+    origin = rows_of(X).origin
+    assert (np.abs(origin - X.mean(axis=0)) <= np.maximum(np.ptp(X, axis=0), 1e-6 * np.abs(X))).all()
+    assert not np.isin(X, origin).any()
 
 
 # ---------------------------------------------------------------- callables that go wrong

@@ -1,5 +1,6 @@
 """scikit-learn's own checks."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from adiabat import SVC
@@ -21,6 +22,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:gamma. 'scale' is frozen:UserWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

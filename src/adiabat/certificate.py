@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from adiabat.gram import Gram
 from adiabat.optimum_distance import EPS, Examination
 from adiabat.problem import Problem
 from adiabat.solution import canonical_bias, violations
@@ -102,8 +103,12 @@ def is_convex(case: Examination) -> bool:
     if gram.kernel.convex is not None:
         return gram.kernel.convex
     rows = np.flatnonzero(case.counts)
-    if len(rows) > _SPECTRUM_ROWS:
-        rows = case.support[:_SPECTRUM_ROWS]
+    return is_definite(gram, rows if len(rows) <= _SPECTRUM_ROWS else case.support)
+
+
+def is_definite(gram: Gram, rows: Array) -> bool:
+    """Whether the kernel matrix of some rows, of the first of them if they are too many, is."""
+    rows = rows[:_SPECTRUM_ROWS]
     matrix = gram.block(rows, rows)
     spectrum = eigvalsh(0.5 * (matrix + matrix.T))
     return bool(spectrum[0] >= -1e-12 * len(rows) * max(spectrum[-1], 0.0))

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 
 #: Rows and columns of one tile of kernel values: it stays in a core's own cache.
 TILE_ROWS, TILE_COLUMNS = 256, 512
+#: Columns that spread less than this part of the largest mean have a grid as if they did.
+_GRID = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,17 @@ class Rows:
 
 
 def rows_of(X: Any) -> Rows:
-    """Rows of a float64 array or CSR matrix; a dense array's mean becomes the origin."""
+    """Rows of a float64 array or CSR matrix; the origin of an array is near its mean.
+
+    It is the mean on a grid as wide as the rows spread, which serves as well and keeps nothing
+    of any single row.
+    """
     if sparse.issparse(X) or X.shape[0] == 0:
         return Rows(X)
-    return Rows(X, X.mean(axis=0))
+    mean, spread = X.mean(axis=0), 0.5 * X.max(axis=0) - 0.5 * X.min(axis=0)
+    least = max(float(np.finfo(np.float64).tiny), _GRID * float(np.abs(mean).max(initial=0.0)))
+    grid = np.exp2(np.floor(np.log2(np.maximum(spread, least))))
+    return Rows(X, np.round(mean / grid) * grid)
 
 
 class Kernel(Protocol):

@@ -88,6 +88,16 @@ class Keeper:
         self.row_of = everyone
         self.learned = float(len(demand))
 
+    @property
+    def kernel_evaluations(self) -> int:
+        """Kernel values computed so far."""
+        return self.living.gram.evaluations
+
+    @property
+    def perturbations(self) -> int:
+        """Changes of category on all paths so far."""
+        return self.living.perturbations
+
     def change(self, demand: Demand, origin: Array) -> tuple[Array, float]:
         """Coefficients and bias of the optimum of another demand, of the same kernel.
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from adiabat.estimators.kernel_choice import is_pairwise
-from adiabat.estimators.machines import Machine
 from adiabat.estimators.model import Model, Work
 from adiabat.estimators.predictor import normals
 from adiabat.kernels import Linear
@@ -132,5 +131,4 @@ class FittedAttributes:
     @property
     def work_(self) -> Work:
         """What the model has cost so far."""
-        machines: tuple[Machine, ...] = self._fitted.machines
-        return Work(sum(machine.kernel_evaluations for machine in machines))
+        return self._fitted.work

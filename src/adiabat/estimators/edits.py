@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from adiabat.errors import UnknownIdError
-from adiabat.estimators.validation import Examples, counted_classes
+from adiabat.estimators.validation import (
+    Examples,
+    alike,
+    checked_groups,
+    counted_classes,
+    symmetric,
+)
 from adiabat.kernels import Rows
 
 Array = NDArray[Any]
@@ -33,11 +40,14 @@ class Edit:
         For each of them its position before, or NEW where the row or its label is another.
     stayed : ndarray
         The same, but only NEW where the id is new.
+    named : int
+        How many rows were spoken of.
     """
 
     examples: Examples
     origin: Array
     stayed: Array
+    named: int
 
 
 def positions_of(examples: Examples, ids: Array) -> Array:
@@ -57,6 +67,22 @@ def positions_of(examples: Examples, ids: Array) -> Array:
 def _position(held: Array, name: Any) -> int:
     at = int(np.argmax(held == name))
     return at if held[at] == name else NEW
+
+
+def positions_of_groups(examples: Examples, groups: Any) -> Array:
+    """Where the rows of some groups stand; a KeyError-like error names a group without rows."""
+    wanted = checked_groups(groups, 1 if isinstance(groups, str | Real) else len(groups)).tolist()
+    held = examples.groups.tolist()
+    unknown = [group for group in wanted if group is None or group not in set(held)]
+    if unknown:
+        raise UnknownIdError(f"groups: {unknown[0]!r} not held; wanted groups of rows held")
+    return np.array([at for at, group in enumerate(held) if group in set(wanted)], dtype=np.int64)
+
+
+def founded(examples: Examples) -> Edit:
+    """The first rows of all."""
+    origin = np.full(len(examples), NEW)
+    return Edit(examples, origin, origin, len(examples))
 
 
 def require_new(examples: Examples, ids: Array) -> None:
@@ -86,10 +112,10 @@ def joined(examples: Examples, new: Examples, *, pairwise: bool) -> Edit:
             groups=np.concatenate([examples.groups, new.groups]),
             next_id=max(examples.next_id, new.next_id),
         ),
-        np.concatenate([examples.labels, new.labels]),
+        np.concatenate([examples.labels, alike(examples.labels, new.labels)]),
     )
     origin = np.concatenate([np.arange(count), np.full(len(new), NEW)])
-    return Edit(together, origin, origin)
+    return Edit(together, origin, origin, len(new))
 
 
 def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
@@ -108,7 +134,7 @@ def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
         ),
         examples.labels[keep],
     )
-    return Edit(left, keep, keep)
+    return Edit(left, keep, keep, len(positions))
 
 
 def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
@@ -118,7 +144,7 @@ def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
     origin = np.arange(len(examples))
     moved = positions[changed[positions] != examples.labels[positions]]
     origin[moved] = NEW
-    return Edit(_relabelled(examples, changed), origin, np.arange(len(examples)))
+    return Edit(_relabelled(examples, changed), origin, np.arange(len(examples)), len(positions))
 
 
 def reweighted(examples: Examples, positions: Array, weight: Array) -> Edit:
@@ -126,15 +152,21 @@ def reweighted(examples: Examples, positions: Array, weight: Array) -> Edit:
     changed = examples.weight.copy()
     changed[positions] = weight
     everyone = np.arange(len(examples))
-    return Edit(_relabelled(replace(examples, weight=changed), examples.labels), everyone, everyone)
+    known = _relabelled(replace(examples, weight=changed), examples.labels)
+    return Edit(known, everyone, everyone, len(positions))
 
 
-def revised(examples: Examples, positions: Array, values: Any, labels: Array | None) -> Edit:
+def revised(
+    examples: Examples, positions: Array, values: Any, labels: Array | None, *, pairwise: bool
+) -> Edit:
     """Other features, and other labels where there are any, for some of the rows."""
     everyone = np.arange(len(examples))
-    order = everyone.copy()
-    order[positions] = len(examples) + np.arange(len(positions))
-    stacked = _stacked(examples.rows.values, values)[order]
+    if pairwise:
+        stacked = _redrawn(examples.rows.values, positions, values)
+    else:
+        order = everyone.copy()
+        order[positions] = len(examples) + np.arange(len(positions))
+        stacked = _stacked(examples.rows.values, values)[order]
     known = replace(examples, rows=Rows(stacked, examples.rows.origin))
     edit = relabelled(known, positions, examples.labels[positions] if labels is None else labels)
     origin = everyone.copy()
@@ -165,14 +197,23 @@ def _bordered(matrix: Array, lines: Array) -> Array:
     old, count = len(matrix), len(matrix) + len(lines)
     if lines.shape[1] != count:
         raise ValueError(
-            f"X: shape {lines.shape} for new rows of a precomputed kernel; wanted {count} columns, "
-            f"for the {old} rows held in the order of ids_, then for the new ones"
+            f"X has {lines.shape[1]} features, but SVC is expecting {count} features as input: "
+            f"for new rows of a precomputed kernel, their values with the {old} rows held in the "
+            "order of ids_, then with each other"
         )
     whole = np.empty((count, count))
     whole[:old, :old] = matrix
     whole[old:] = lines
     whole[:old, old:] = lines[:, :old].T
-    return whole
+    return symmetric(whole)
+
+
+def _redrawn(matrix: Array, positions: Array, lines: Array) -> Array:
+    """A kernel matrix in which some rows have other values with all rows."""
+    whole = matrix.copy()
+    whole[positions] = lines
+    whole[:, positions] = lines.T
+    return symmetric(whole)
 
 
 def _joined_ids(ids: Array, new: Array) -> Array:

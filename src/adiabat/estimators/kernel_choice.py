@@ -49,6 +49,11 @@ def kernel_of(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Ke
     return kernel if is_kernel else Custom(kernel)
 
 
+def reads_gamma(kernel: Any) -> bool:
+    """Whether a kernel has a name and a gamma."""
+    return isinstance(kernel, str) and kernel not in ("linear", "precomputed")
+
+
 def is_pairwise(kernel: Any) -> bool:
     """Whether rows are lines of a kernel matrix, for a kernel or the name of one."""
     return is_given(kernel) or (isinstance(kernel, str) and kernel == "precomputed")

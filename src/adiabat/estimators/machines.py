@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.gram import Gram
 from adiabat.kernels import Kernel, Rows
 from adiabat.problem import Problem, classification
+
+if TYPE_CHECKING:
+    from adiabat.adiabatic.keeper import Demand
 
 Array = NDArray[Any]
 
@@ -55,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A task and its solution: signed coefficients, bias, and the work that it took."""
+    """A task and its solution: signed coefficients, bias, and the work that it took last."""
 
     task: Task
     theta: Array
@@ -63,6 +66,7 @@ class Machine:
     steps: int
     finished: bool
     kernel_evaluations: int
+    perturbations: int = 0
 
     @property
     def on_margin(self) -> Array:
@@ -157,15 +161,31 @@ def problem_of(task: Task, kernel: Kernel, rows: Rows, budget: int) -> Problem:
     return classification(gram, task.y, task.bounds, task.fixed_bias)
 
 
-def train(task: Task, kernel: Kernel, rows: Rows, effort: Effort) -> Machine:
-    """Solve one task on its own rows."""
+def demand_of(task: Task, kernel: Kernel, rows: Rows) -> Demand:
+    """The task in the words of a living machine."""
+    # numba comes with living machines, so only those who change one wait for it.
+    from adiabat.adiabatic.keeper import Demand  # noqa: PLC0415
+
+    zero = np.zeros(len(task.y))
+    positive = task.y > 0
+    low, high = np.where(positive, 0.0, -task.bounds), np.where(positive, task.bounds, 0.0)
+    ridge = zero if task.ridge is None else task.ridge
+    return Demand(kernel, rows, task.y, low, high, ridge, task.fixed_bias)
+
+
+def train(
+    task: Task, kernel: Kernel, rows: Rows, effort: Effort, start: Array | None = None
+) -> Machine:
+    """Solve one task on its own rows, from nothing or from coefficients near the optimum."""
     # numba comes with the solvers, so only those who fit wait for it.
     from adiabat.solvers.monitor import Monitor  # noqa: PLC0415
     from adiabat.solvers.solve import solve  # noqa: PLC0415
 
     problem = problem_of(task, kernel, rows, effort.budget)
     monitor = Monitor(verbose=effort.verbose)
-    solution = solve(problem, tol=effort.tol, max_steps=effort.max_steps, monitor=monitor)
+    solution = solve(
+        problem, tol=effort.tol, max_steps=effort.max_steps, monitor=monitor, start=start
+    )
     return Machine(
         task,
         solution.theta,

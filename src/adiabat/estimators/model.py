@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -48,16 +48,36 @@ class Work:
     kernel_evaluations: int
     perturbations: int = 0
 
+    def __add__(self, other: Work) -> Work:
+        """Both together."""
+        return Work(
+            self.kernel_evaluations + other.kernel_evaluations,
+            self.perturbations + other.perturbations,
+        )
+
+
+def spent_on(machines: Sequence[Machine]) -> Work:
+    """What machines have cost when they were last brought to their optimum."""
+    return Work(
+        sum(machine.kernel_evaluations for machine in machines),
+        sum(machine.perturbations for machine in machines),
+    )
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Rows, kernel and trained machines of one fit."""
+    """Rows, kernel and trained machines of one fit.
+
+    It has ``decided`` unless all it ever saw came row by row and was of one class.
+    """
 
     kernel: Kernel
     gamma: float | None
     examples: Examples
     class_weight: Array
     machines: tuple[Machine, ...]
+    work: Work
+    decided: bool = True
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be made anew."""
@@ -128,10 +148,12 @@ def labels_of(task: Task, classes: Array) -> tuple[Any, Any]:
     return names[task.positive], None if task.negative == NOBODY else names[task.negative]
 
 
-def trained(task: Task, kernel: Kernel, examples: Examples, effort: Effort) -> Machine:
+def trained(
+    task: Task, kernel: Kernel, examples: Examples, effort: Effort, start: Array | None = None
+) -> Machine:
     """One machine, whose errors speak of ids and labels."""
     try:
-        return train(task, kernel, rows_of_task(task, kernel, examples.rows), effort)
+        return train(task, kernel, rows_of_task(task, kernel, examples.rows), effort, start)
     except NotSeparableError as error:
         first, second = labels_of(task, examples.classes)
         ids = examples.ids[task.index]

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from adiabat.estimators.attributes import FittedAttributes
+from adiabat.estimators.editing import PASSING, Editing
 from adiabat.estimators.exported import ExportedClassifier
 from adiabat.estimators.kernel_choice import METHODS, NAMED, gamma_of, is_pairwise, kernel_of
 from adiabat.estimators.machines import LOSSES, Effort, Task, costs, tasks
 from adiabat.estimators.members import MemberCertificates, certified
-from adiabat.estimators.model import Model, trained
+from adiabat.estimators.model import Model, spent_on, trained
 from adiabat.estimators.predictor import arranged, decided
 from adiabat.estimators.validation import (
     Examples,
     Names,
-    all_or_nothing,
     checked_examples,
     checked_queries,
     class_weights,
 )
+from adiabat.estimators.writing import writing
 
 if TYPE_CHECKING:
     from adiabat.certificate import Certificate
@@ -52,7 +52,7 @@ def _names_the_way_to_probabilities(init: Callable[..., None]) -> Callable[..., 
     return checked
 
 
-class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
+class SVC(Editing, ClassifierMixin, BaseEstimator):
     """Support vector classifier, solved to the end and certified.
 
     It takes the place of ``sklearn.svm.SVC``, with the same parameters and the same fitted
@@ -230,7 +230,9 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
 
     # -- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> SVC:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None, groups: Any = None
+    ) -> SVC:
         """Learn rows and labels, and nothing else that was learned before.
 
         Parameters
@@ -245,6 +247,8 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
         ids : array-like of shape (n_samples,), default=None
             Names of the rows, integers or strings. A frame whose index can serve brings it;
             otherwise rows are counted from 0.
+        groups : array-like of shape (n_samples,), default=None
+            What the rows belong to, so that all of a group can be named at once.
 
         Returns
         -------
@@ -252,15 +256,15 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
             The classifier itself.
         """
         self._validate_params()
-        with all_or_nothing(self):
+        with writing(self):
             pairwise = is_pairwise(self.kernel)
-            names = Names(ids)
+            names = Names(ids, groups)
             examples = checked_examples(self, X, y, sample_weight, names, pairwise=pairwise)
             self._model = self._trained(examples)
         self._warn_if_unfinished()
         return self
 
-    def _trained(self, examples: Examples) -> Model:
+    def _trained(self, examples: Examples, *, decided: bool = True) -> Model:
         gamma = gamma_of(self.kernel, self.gamma, examples.rows.values, examples.weight)
         kernel = kernel_of(self.kernel, gamma, self.degree, self.coef0)
         weights = class_weights(self.class_weight, examples)
@@ -268,7 +272,7 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
             trained(task, kernel, examples, self._effort())
             for task in self._tasks(examples, weights)
         )
-        return Model(kernel, gamma, examples, weights, machines)
+        return Model(kernel, gamma, examples, weights, machines, spent_on(machines), decided)
 
     def _tasks(self, examples: Examples, class_weight: Array) -> list[Task]:
         cost = costs(self.C, examples.weight, examples.codes, class_weight)
@@ -295,7 +299,7 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
         )
 
     def _warn_if_unfinished(self) -> None:
-        if self.fit_status_:
+        if self.__sklearn_is_fitted__() and self.fit_status_:
             warnings.warn(
                 f"max_iter: the solver ended after {self.max_iter} steps, before the optimum; "
                 "scaled features need fewer steps",
@@ -345,6 +349,11 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
     def _values(self, X: Any) -> tuple[Model, Array]:
         """The model as it is now, and its machines' values."""
         model = self._fitted
+        if not model.decided:
+            raise NotFittedError(
+                f"{type(self).__name__}: only class {model.examples.classes[0]!r} was learned so "
+                "far; wanted rows of a second class before there is anything to decide"
+            )
         values = checked_queries(self, X, pairwise=is_pairwise(model.kernel))
         return model, model.predictor.values(values)
 
@@ -363,6 +372,11 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
 
     # -- passing on
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in super().__getstate__().items() if name not in PASSING
+        }
+
     def copy(self) -> SVC:
         """Make an independent twin, with all that was learned.
 
@@ -372,7 +386,7 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
             A classifier that nothing done to this one will change.
         """
         twin = clone(self)
-        learned = vars(self).keys() - self.get_params(deep=False).keys()
+        learned = vars(self).keys() - self.get_params(deep=False).keys() - set(PASSING)
         vars(twin).update({name: vars(self)[name] for name in learned})
         return twin
 

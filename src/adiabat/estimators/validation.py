@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -11,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from adiabat.estimators.ids import named
 from adiabat.kernels import Rows, rows_of
@@ -70,22 +68,6 @@ class Names:
     groups: Any = None
 
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Whatever goes wrong inside leaves the estimator as it was before.
-
-    Nothing that was there is missing at any moment: other threads may be predicting.
-    """
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).update(before)
-        for name in vars(estimator).keys() - before.keys():
-            delattr(estimator, name)
-        raise
-
-
 def checked_examples(
     estimator: Any,
     X: Any,
@@ -95,31 +77,68 @@ def checked_examples(
     *,
     pairwise: bool,
     held: Examples | None = None,
+    next_id: int = 0,
 ) -> Examples:
     """The examples of a fit; the features' number and names are noted on the estimator.
 
-    Where rows are ``held`` the features have to be theirs, and ids count on from theirs.
+    Where rows are ``held`` the features have to be theirs. Ids count on from theirs, or from
+    ``next_id``.
     """
-    values, y = validate_data(
-        estimator,
-        X,
-        y,
-        reset=held is None,
-        skip_check_array=False,
-        accept_sparse=False if pairwise else "csr",
-        dtype=np.float64,
-        order="C",
-        copy=True,
-    )
-    check_classification_targets(y)
+    values, y = _checked_rows(estimator, X, y, pairwise=pairwise, held=held)
     weight = checked_weight(sample_weight, len(y), alone=held is None)
     classes, codes = counted_classes(y, weight)
-    ids, next_id = named(names.ids, X, len(y), 0 if held is None else held.next_id)
+    ids, next_id = named(names.ids, X, len(y), held.next_id if held is not None else next_id)
     rows = rows_among(values, held) if not pairwise else Rows(values)
     if pairwise and held is None:
-        rows = Rows(_symmetric(values))
+        rows = Rows(symmetric(values))
     groups = checked_groups(names.groups, len(y))
     return Examples(rows, codes, classes, weight, ids, y, groups, next_id)
+
+
+def _checked_rows(
+    estimator: Any, X: Any, y: Any, *, pairwise: bool, held: Examples | None
+) -> tuple[Any, Array]:
+    """Features and labels as arrays of their own; plain ones need no more than a look."""
+    if held is not None and not pairwise and is_plain(estimator, X):
+        labels = np.array(y)
+        if is_known(labels, X, held):
+            return X.copy(), labels
+    if held is not None and pairwise:  # the lines get longer with every row that is held
+        values, y = check_X_y(X, y, dtype=np.float64, order="C", copy=True, estimator=estimator)
+    else:
+        values, y = validate_data(
+            estimator,
+            X,
+            y,
+            reset=held is None,
+            accept_sparse=False if pairwise else "csr",
+            dtype=np.float64,
+            order="C",
+            copy=True,
+        )
+    check_classification_targets(y)
+    return values, y
+
+
+def is_plain(estimator: Any, X: Any) -> bool:
+    """Whether X is an array that passes every check of scikit-learn's for rows without names."""
+    return bool(
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == len("ij")
+        and X.flags.c_contiguous
+        and len(X)
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and np.isfinite(X).all()
+    )
+
+
+def is_known(labels: Any, X: Array, held: Examples) -> bool:
+    """Whether labels are one for each row and of classes that are held."""
+    if labels.shape != (len(X),) or labels.dtype.kind != held.labels.dtype.kind:
+        return False
+    return labels.dtype.kind in "biU" and bool(np.isin(labels, held.classes).all())
 
 
 def rows_among(values: Any, held: Examples | None) -> Rows:
@@ -152,6 +171,64 @@ def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
         order="C",
         reset=False,
     )
+
+
+def checked_values(estimator: Any, X: Any, count: int, held: Examples, *, pairwise: bool) -> Any:
+    """Other features for ``count`` of the rows that are held, or their lines of a matrix."""
+    if not pairwise and is_plain(estimator, X):
+        values = X.copy()
+    elif pairwise:
+        values = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X")
+    else:
+        values = _canonical(
+            validate_data(
+                estimator,
+                X,
+                reset=False,
+                accept_sparse="csr",
+                dtype=np.float64,
+                order="C",
+                copy=True,
+            )
+        )
+    width = len(held) if pairwise else values.shape[1]
+    if values.shape != (count, width):
+        raise ValueError(
+            f"X: shape {values.shape} for {count} ids; wanted {(count, width)}, a row for each id"
+        )
+    return values
+
+
+def checked_labels(y: Any, count: int, held: Examples) -> Array:
+    """Labels, one for each of ``count`` ids or one for all of them."""
+    labels = np.asarray(y)
+    if labels.ndim == 0:
+        labels = np.full(count, labels)
+    labels = column_or_1d(labels, input_name="y")
+    if labels.shape != (count,):
+        raise ValueError(f"y: {len(labels)} labels for {count} ids; wanted one label for each id")
+    check_classification_targets(labels)
+    return alike(held.labels, labels)
+
+
+def require_among(y: Any, classes: Any) -> None:
+    """Raise where a label is none of those that somebody said would come."""
+    if classes is None:
+        return
+    unknown = sorted({repr(label) for label in np.ravel(y)} - {repr(c) for c in np.ravel(classes)})
+    if unknown:
+        raise ValueError(f"y: {', '.join(unknown[:5])} not in classes; wanted labels among them")
+
+
+def alike(held: Array, labels: Array) -> Array:
+    """Labels of the kind that is held: numbers and strings are never taken for each other."""
+    text = {array.dtype.kind in "US" for array in (held, labels) if array.dtype.kind != "O"}
+    if len(text) > 1:
+        raise ValueError(
+            f"y: labels of type {labels.dtype} beside the {held.dtype} that is held; wanted "
+            "labels of one kind"
+        )
+    return labels
 
 
 def checked_weight(sample_weight: Any, count: int, *, alone: bool = True) -> Array:
@@ -188,6 +265,8 @@ def counted_classes(y: Array, weight: Array) -> tuple[Array, Array]:
 
 def class_weights(class_weight: Any, examples: Examples) -> Array:
     """The weight of each class; "balanced" counts a row of weight 2 as two rows."""
+    if class_weight is None:
+        return np.ones(len(examples.classes))
     counts = examples.weight > 0
     weights = compute_class_weight(
         class_weight,
@@ -213,7 +292,7 @@ def _canonical(values: Any) -> Any:
     return values
 
 
-def _symmetric(matrix: Array) -> Array:
+def symmetric(matrix: Array) -> Array:
     """A given kernel matrix, freed of the asymmetry that rounding leaves."""
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(

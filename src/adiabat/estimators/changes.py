@@ -1,0 +1,137 @@
+"""What a change has done, told to the user."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.estimators.edits import NEW, Edit
+from adiabat.estimators.machines import Machine
+from adiabat.estimators.members import MemberCertificates, certified
+from adiabat.estimators.model import Model, spent_on
+
+if TYPE_CHECKING:
+    from adiabat.certificate import Certificate
+
+Array = NDArray[Any]
+
+#: What a row can be in a machine, and where it comes from or goes to beyond that.
+CATEGORIES = ("reserve", "margin", "error")
+CAME, WENT = "new", "gone"
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What the last change of a model has done.
+
+    Attributes
+    ----------
+    verb : str
+        The method that made it.
+    rows : int
+        How many rows it named.
+    flow : mapping
+        How many rows went from one category to another, by pairs of "reserve", "margin" and
+        "error"; "new" and "gone" stand for rows that came and went. With more than two classes
+        a row counts in each of its machines.
+    perturbations : int
+        Changes of category on the way.
+    kernel_evaluations : int
+        Kernel values that were computed.
+    solved : int
+        Machines that were solved from their present solution, because that was cheaper than
+        following the path or the path was lost.
+    seconds : float
+        What it took.
+    certificate : Certificate or MemberCertificates or None
+        The proof that goes with the model after the change, measured when it is first asked
+        for; None where no row was left.
+
+    Examples
+    --------
+    >>> from adiabat import SVC
+    >>> model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    >>> change = model.unlearn(2).last_change_
+    >>> change.flow
+    {('error', 'error'): 2, ('reserve', 'gone'): 1}
+    >>> change.certificate.holds()
+    True
+    """
+
+    verb: str
+    rows: int
+    flow: Mapping[tuple[str, str], int]
+    perturbations: int
+    kernel_evaluations: int
+    solved: int
+    seconds: float
+    _model: Model | None = field(default=None, repr=False)
+
+    @cached_property
+    def certificate(self) -> Certificate | MemberCertificates | None:
+        """The proof that goes with the model after the change."""
+        return None if self._model is None else certified(self._model)
+
+
+def categories(model: Model, machine: Machine) -> Array:
+    """What each row held is in a machine, as an index to CATEGORIES; -1 for none of its rows."""
+    kinds = np.full(len(model.examples), -1, dtype=np.int8)
+    kinds[machine.task.index] = np.where(machine.in_error, 2, np.where(machine.on_margin, 1, 0))
+    return kinds
+
+
+def told(
+    verb: str, edit: Edit, before: Model | None, after: Model | None, solved: int, started: float
+) -> Change:
+    """A change that began at some time and has come to its end."""
+    spent = spent_on(after.machines if after is not None else ())
+    return Change(
+        verb=verb,
+        rows=edit.named,
+        flow=_flow(before, after, edit),
+        perturbations=spent.perturbations,
+        kernel_evaluations=spent.kernel_evaluations,
+        solved=solved,
+        seconds=perf_counter() - started,
+        _model=after,
+    )
+
+
+def _by_pair(model: Model | None) -> dict[tuple[Any, Any], Array]:
+    if model is None:
+        return {}
+    return {model.labels(machine): categories(model, machine) for machine in model.machines}
+
+
+def _flow(before: Model | None, after: Model | None, edit: Edit) -> dict[tuple[str, str], int]:
+    """How many rows went from where to where."""
+    old, new = _by_pair(before), _by_pair(after)
+    counted: Counter[tuple[str, str]] = Counter()
+    for pair in old.keys() | new.keys():
+        counted += _pair_flow(old.get(pair), new.get(pair), edit.stayed)
+    return dict(sorted(counted.items()))
+
+
+def _pair_flow(old: Array | None, new: Array | None, stayed: Array) -> Counter[tuple[str, str]]:
+    """The same for one machine; who was or is none of its rows came or went."""
+    was = np.full(len(stayed), -1) if old is None else np.append(old, -1)[stayed]
+    now = np.full(len(stayed), -1) if new is None else new
+    counted = np.bincount(4 * (was + 1) + now + 1, minlength=16)
+    if old is not None:
+        left = np.delete(old, stayed[stayed != NEW])
+        counted[:16:4] += np.bincount(left + 1, minlength=4)
+    names_before, names_after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
+    return Counter(
+        {
+            (names_before[at // 4], names_after[at % 4]): int(count)
+            for at, count in enumerate(counted)
+            if count and at
+        }
+    )

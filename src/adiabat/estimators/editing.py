@@ -1,0 +1,357 @@
+"""The verbs that change a fitted classifier, each of them one transaction."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from numpy.typing import NDArray
+
+from adiabat.estimators.attributes import FittedAttributes
+from adiabat.estimators.changes import Change, told
+from adiabat.estimators.edits import (
+    Edit,
+    founded,
+    joined,
+    positions_of,
+    positions_of_groups,
+    relabelled,
+    require_new,
+    revised,
+    reweighted,
+    without,
+)
+from adiabat.estimators.ids import listed_ids
+from adiabat.estimators.kernel_choice import is_pairwise, kernel_of, reads_gamma
+from adiabat.estimators.machines import Effort, Task
+from adiabat.estimators.model import Model, spent_on
+from adiabat.estimators.moving import Move, Upkeep
+from adiabat.estimators.prospect import Explanation, Prospect, explained
+from adiabat.estimators.validation import (
+    Examples,
+    Names,
+    checked_examples,
+    checked_labels,
+    checked_values,
+    checked_weight,
+    class_weights,
+    require_among,
+)
+from adiabat.estimators.writing import writing
+
+Array = NDArray[Any]
+
+#: Attributes that a copy or a pickle does without: they can be made anew, or belong to one object.
+PASSING = ("_upkeep", "_pen")
+
+
+class Editing(FittedAttributes):
+    """Learn, unlearn, relabel, reweight and revise; ask what if, and why.
+
+    After each change the model is the one that a fit with the same settings gives on the rows
+    it now holds. A change that fails leaves everything as it was.
+    """
+
+    # What the classifier that mixes this in has.
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    class_weight: Any
+    _tasks: Callable[[Examples, Array], list[Task]]
+    _effort: Callable[[], Effort]
+    _trained: Callable[..., Model]
+    _warn_if_unfinished: Callable[[], None]
+    _validate_params: Callable[[], None]
+    copy: Callable[[], Any]
+
+    last_change_: Change
+    _next_id: int = 0
+
+    # -- learning
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+    ) -> Any:
+        """Learn further rows exactly: as if they had been there from the beginning.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows. For a precomputed kernel, their kernel values with the rows held, in the
+            order of ``ids_``, and with each other: n_samples rows, as many columns as there will
+            be rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, default=None
+            All labels that may ever come; others are refused. Not needed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows, other than those held.
+        groups : array-like of shape (n_samples,), default=None
+            What the rows belong to.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
+        self._validate_params()
+        names = Names(ids, groups)
+        require_among(y, classes)
+        with writing(self):
+            if "_model" not in vars(self):
+                self._begin(X, y, sample_weight, names)
+            else:
+                self._learn(X, y, sample_weight, names)
+        self._warn_if_unfinished()
+        return self
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any, names: Names) -> None:
+        started = perf_counter()
+        pairwise = is_pairwise(self.kernel)
+        examples = checked_examples(
+            self, X, y, sample_weight, names, pairwise=pairwise, next_id=self._next_id
+        )
+        if reads_gamma(self.kernel) and isinstance(self.gamma, str) and self.gamma == "scale":
+            warnings.warn(
+                "gamma: 'scale' is frozen at the variance of the rows of this first partial_fit "
+                f"({len(examples)} of them); a number says what you mean",
+                UserWarning,
+                stacklevel=4,
+            )
+        model = self._trained(examples, decided=len(examples.classes) > 1)
+        solved = len(model.machines)
+        self.last_change_ = told("partial_fit", founded(examples), None, model, solved, started)
+        self._model = model
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, names: Names) -> None:
+        held = self._model.examples
+        pairwise = is_pairwise(self._model.kernel)
+
+        def edit() -> Edit:
+            new = checked_examples(self, X, y, sample_weight, names, pairwise=pairwise, held=held)
+            require_new(held, new.ids)
+            return joined(held, new, pairwise=pairwise)
+
+        self._change("partial_fit", edit)
+
+    # -- changing
+
+    def unlearn(self, ids: Any = None, *, groups: Any = None) -> Any:
+        """Forget rows exactly: as if they had never been seen, with the same settings.
+
+        Parameters
+        ----------
+        ids : int, str or array-like of them, default=None
+            The rows' ids.
+        groups : object or array-like of them, default=None
+            Groups, all of whose rows go.
+
+        Returns
+        -------
+        object
+            The classifier itself; unfitted if no row is left.
+        """
+
+        def edit() -> Edit:
+            model = self._fitted
+            positions = self._named(model.examples, ids, groups)
+            return without(model.examples, positions, pairwise=is_pairwise(model.kernel))
+
+        return self._edit("unlearn", edit)
+
+    def relabel(self, ids: Any, y: Any) -> Any:
+        """Correct the labels of rows.
+
+        Parameters
+        ----------
+        ids : int, str or array-like of them
+            The rows' ids.
+        y : label or array-like of shape (n_ids,)
+            Their labels from now on.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
+
+        def edit() -> Edit:
+            held = self._fitted.examples
+            positions = positions_of(held, listed_ids(ids))
+            return relabelled(held, positions, checked_labels(y, len(positions), held))
+
+        return self._edit("relabel", edit)
+
+    def reweight(self, ids: Any, sample_weight: Any) -> Any:
+        """Change the weights of rows.
+
+        Parameters
+        ----------
+        ids : int, str or array-like of them
+            The rows' ids.
+        sample_weight : float or array-like of shape (n_ids,)
+            Their weights from now on; a row of weight 0 is held and does not count.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
+
+        def edit() -> Edit:
+            held = self._fitted.examples
+            positions = positions_of(held, listed_ids(ids))
+            weight = checked_weight(sample_weight, len(positions), alone=False)
+            return reweighted(held, positions, weight)
+
+        return self._edit("reweight", edit)
+
+    def revise(self, ids: Any, X: Any, y: Any = None) -> Any:
+        """Correct the features of rows, and their labels if need be.
+
+        Parameters
+        ----------
+        ids : int, str or array-like of them
+            The rows' ids.
+        X : {array-like, sparse matrix} of shape (n_ids, n_features)
+            Their features from now on; for a precomputed kernel, their kernel values with all
+            rows held, in the order of ``ids_``.
+        y : label or array-like of shape (n_ids,), default=None
+            Their labels from now on; None leaves them.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
+
+        def edit() -> Edit:
+            model = self._fitted
+            held, pairwise = model.examples, is_pairwise(model.kernel)
+            positions = positions_of(held, listed_ids(ids))
+            values = checked_values(self, X, len(positions), held, pairwise=pairwise)
+            labels = None if y is None else checked_labels(y, len(positions), held)
+            return revised(held, positions, values, labels, pairwise=pairwise)
+
+        return self._edit("revise", edit)
+
+    # -- asking
+
+    def what_if(
+        self, *, unlearn: Any = None, relabel: Any = None, reweight: Any = None
+    ) -> Prospect:
+        """Look at the model that a change would give, without making it.
+
+        Parameters
+        ----------
+        unlearn : int, str or array-like of them, default=None
+            Ids of rows to forget.
+        relabel : tuple of ids and labels, default=None
+            What ``relabel`` would be called with.
+        reweight : tuple of ids and weights, default=None
+            What ``reweight`` would be called with.
+
+        Returns
+        -------
+        Prospect
+            Certificate, decision values and flow between the categories after the change.
+        """
+        asked = {"unlearn": unlearn, "relabel": relabel, "reweight": reweight}
+        named = {verb: words for verb, words in asked.items() if words is not None}
+        if len(named) != 1:
+            raise ValueError(
+                f"what_if: {', '.join(named) or 'nothing'} given; wanted one of {', '.join(asked)}"
+            )
+        ((verb, words),) = named.items()
+        twin = self.copy()
+        getattr(twin, verb)(*(words if verb != "unlearn" else (words,)))
+        return Prospect(twin, twin.last_change_)
+
+    def explain(self, id: Any, *, most: int = 5) -> Explanation:  # noqa: A002
+        """Say what a row is to the model, and what the model makes of it.
+
+        Parameters
+        ----------
+        id : int or str
+            The row's id.
+        most : int, default=5
+            How many of the terms that weigh most to show on each side.
+
+        Returns
+        -------
+        Explanation
+            Category, slack, leave-one-out value, and the terms for and against.
+        """
+        return explained(self, id, most)
+
+    # -- how a change is made
+
+    def _named(self, held: Examples, ids: Any, groups: Any) -> Array:
+        if (ids is None) == (groups is None):
+            raise ValueError("unlearn: wanted either ids or groups")
+        if groups is not None:
+            return positions_of_groups(held, groups)
+        return positions_of(held, listed_ids(ids))
+
+    def _edit(self, verb: str, edit: Callable[[], Edit]) -> Any:
+        self._validate_params()
+        with writing(self):
+            self._change(verb, edit)
+        self._warn_if_unfinished()
+        return self
+
+    def _change(self, verb: str, edited: Callable[[], Edit]) -> None:
+        """Bring the model to where an edit leads, in one assignment."""
+        started = perf_counter()
+        before = self._fitted
+        edit = edited()
+        upkeep = vars(self).get("_upkeep")
+        if upkeep is None or upkeep.model is not before:
+            upkeep = Upkeep(before)
+        move = Move(upkeep, edit, self._kernel_now(before), self._effort())
+        after = self._moved(move)
+        self.last_change_ = told(verb, edit, before, after, move.solved, started)
+        self._commit(after, move)
+
+    def _moved(self, move: Move) -> Model | None:
+        """The model after a move; None where no row is left."""
+        examples, before = move.edit.examples, move.before
+        if not len(examples):
+            return None
+        if not len(examples.classes):
+            raise ValueError(
+                f"sample_weight: none of the {len(examples)} rows left would count; wanted a "
+                "positive weight at least"
+            )
+        weights = class_weights(self.class_weight, examples)
+        machines = tuple(move.machine(task) for task in self._tasks(examples, weights))
+        decided = before.decided or len(examples.classes) > 1
+        work = before.work + spent_on(machines)
+        return Model(move.kernel, before.gamma, examples, weights, machines, work, decided)
+
+    def _commit(self, after: Model | None, move: Move) -> None:
+        if after is None:
+            self._next_id = move.before.examples.next_id
+            for name in ("_model", "_upkeep"):
+                vars(self).pop(name, None)
+            return
+        self._upkeep = Upkeep(after, move.keepers)
+        self._model = after
+        if is_pairwise(after.kernel):
+            self.n_features_in_ = len(after.examples)
+
+    def _kernel_now(self, model: Model) -> Any:
+        """The kernel by the present settings, with gamma as it was frozen."""
+        gamma = model.gamma if isinstance(self.gamma, str) else self.gamma
+        return kernel_of(self.kernel, gamma, self.degree, self.coef0)

@@ -1,0 +1,171 @@
+"""How the machines of a model get from one optimum to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.errors import ExactnessError
+from adiabat.estimators.edits import NEW, Edit
+from adiabat.estimators.machines import (
+    NOBODY,
+    Effort,
+    Machine,
+    Task,
+    demand_of,
+    problem_of,
+    rows_of_task,
+)
+from adiabat.estimators.model import Model, labels_of, trained
+from adiabat.kernels import Kernel, Rows
+
+if TYPE_CHECKING:
+    from adiabat.adiabatic.keeper import Keeper
+
+Array = NDArray[Any]
+Pair = tuple[Any, Any]
+
+
+@dataclass
+class Upkeep:
+    """The living machines of a model, by their pairs of labels, made when first needed."""
+
+    model: Model
+    keepers: dict[Pair, Keeper] = field(default_factory=dict)
+
+
+class Move:
+    """One change of a model.
+
+    Parameters
+    ----------
+    upkeep : Upkeep
+        The model as it was, and its living machines. They move with it, so that those of a move
+        that fails are of no use any more.
+    edit : Edit
+        What the change does to the rows held.
+    kernel : Kernel
+        The kernel from now on.
+    effort : Effort
+        How far a solver goes.
+
+    Attributes
+    ----------
+    keepers : dict
+        The living machines afterwards.
+    solved : int
+        Machines that were solved instead of moved.
+    """
+
+    def __init__(self, upkeep: Upkeep, edit: Edit, kernel: Kernel, effort: Effort) -> None:
+        self.before, self.edit, self.kernel, self.effort = upkeep.model, edit, kernel, effort
+        self.machines = {self.before.labels(m): m for m in self.before.machines}
+        self.keepers: dict[Pair, Keeper] = {}
+        self._old_keepers = upkeep.keepers if kernel == self.before.kernel else {}
+        self.solved = 0
+
+    def machine(self, task: Task) -> Machine:
+        """The machine of a task, at its optimum."""
+        pair = labels_of(task, self.edit.examples.classes)
+        old = self.machines.get(pair)
+        if old is None or task.negative == NOBODY:
+            return trained(task, self.kernel, self.edit.examples, self.effort)
+        origin = self._origin(task, old.task)
+        if self._is_untouched(task, old, origin):
+            return self._kept(pair, task, old)
+        if self.kernel != self.before.kernel or not old.finished or self._is_large(origin, old):
+            return self._solved(task, old, origin)
+        return self._moved(pair, task, old, origin)
+
+    def _origin(self, task: Task, old: Task) -> Array:
+        """Where each row of a task was in the old one; NEW also where its ridge is another."""
+        place = np.full(len(self.before.examples) + 1, NEW)
+        place[old.index] = np.arange(len(old.index))
+        origin = place[self.edit.origin[task.index]]
+        if task.ridge is not None and old.ridge is not None:
+            origin[np.append(old.ridge, np.nan)[origin] != task.ridge] = NEW
+        return origin
+
+    def _is_untouched(self, task: Task, old: Machine, origin: Array) -> bool:
+        """Whether a machine is asked the same as before."""
+        return bool(
+            self.kernel == self.before.kernel
+            and old.finished
+            and np.array_equal(origin, np.arange(len(old.task.index)))
+            and np.array_equal(task.bounds, old.task.bounds)
+            and task.fixed_bias == old.task.fixed_bias
+        )
+
+    def _kept(self, pair: Pair, task: Task, old: Machine) -> Machine:
+        """The same machine; its rows may have other positions."""
+        if pair in self._old_keepers:
+            self.keepers[pair] = self._old_keepers.pop(pair)
+        return replace(old, task=task, kernel_evaluations=0, perturbations=0)
+
+    def _is_large(self, origin: Array, old: Machine) -> bool:
+        """Whether solving from the present solution is likely to cost less than the path."""
+        return False
+
+    # -- along the path
+
+    def _moved(self, pair: Pair, task: Task, old: Machine, origin: Array) -> Machine:
+        # numba comes with living machines.
+        from adiabat.adiabatic.living import LostError  # noqa: PLC0415
+
+        rows = rows_of_task(task, self.kernel, self.edit.examples.rows)
+        self._require_convex(pair, task, rows, origin)
+        try:
+            keeper, spent, turned = self._old_keepers.pop(pair, None), 0, 0
+            if keeper is None:
+                keeper = self._keeper(old)
+            else:
+                spent, turned = keeper.kernel_evaluations, keeper.perturbations
+            theta, bias = keeper.change(demand_of(task, self.kernel, rows), origin)
+        except LostError:
+            return self._solved(task, old, origin)
+        self.keepers[pair] = keeper
+        return replace(
+            old,
+            task=task,
+            theta=theta,
+            bias=bias,
+            kernel_evaluations=keeper.kernel_evaluations - spent,
+            perturbations=keeper.perturbations - turned,
+        )
+
+    def _keeper(self, old: Machine) -> Keeper:
+        # numba comes with living machines.
+        from adiabat.adiabatic.keeper import Keeper  # noqa: PLC0415
+
+        rows = rows_of_task(old.task, self.before.kernel, self.before.examples.rows)
+        return Keeper(demand_of(old.task, self.before.kernel, rows), old.theta, old.bias)
+
+    def _require_convex(self, pair: Pair, task: Task, rows: Rows, origin: Array) -> None:
+        """Refuse to move a machine whose kernel is not positive semidefinite on its rows.
+
+        Rows that go leave a definite matrix definite, so only new ones are a reason to look.
+        """
+        known = self.kernel.convex
+        if known or (known is None and pair in self._old_keepers and (origin != NEW).all()):
+            return
+        # The proof's linear algebra is for those who need it.
+        from adiabat.certificate import is_definite  # noqa: PLC0415
+
+        problem = problem_of(task, self.kernel, rows, budget=0)
+        if known is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
+            return
+        raise ExactnessError(
+            "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
+            "move to; wanted one that is, or fit on all rows"
+        )
+
+    # -- by the solver
+
+    def _solved(self, task: Task, old: Machine, origin: Array) -> Machine:
+        """The task solved from the present coefficients."""
+        self.solved += 1
+        start = np.append(old.theta, 0.0)[origin]
+        return trained(task, self.kernel, self.edit.examples, self.effort, start)

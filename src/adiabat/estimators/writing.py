@@ -1,0 +1,48 @@
+"""One writer at a time, and what it leaves behind when it fails: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from adiabat.errors import BusyError
+
+
+class Pen:
+    """What a writer holds while it changes a model; every copy of a model has one of its own."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[Pen], tuple[()]]:
+        return Pen, ()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the pen; a second hand on it is an error."""
+        if not self._lock.acquire(blocking=False):
+            raise BusyError("another thread is changing this model; wanted one writer at a time")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+@contextmanager
+def writing(estimator: Any) -> Iterator[None]:
+    """Change an estimator as its only writer; whatever goes wrong leaves it as it was.
+
+    Nothing that was there is missing at any moment: other threads may be predicting.
+    """
+    pen: Pen = vars(estimator).setdefault("_pen", Pen())
+    with pen.held():
+        before = vars(estimator).copy()
+        try:
+            yield
+        except BaseException:
+            vars(estimator).update(before)
+            for name in vars(estimator).keys() - before.keys():
+                delattr(estimator, name)
+            raise
