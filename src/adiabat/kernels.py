@@ -113,8 +113,14 @@ class Factors:
         return {"left": self.left, "right": self.right}
 
     def products(self, other: Factors) -> Array:
+        """Inner products; the same to the last bit however many rows are asked for at once.
+
+        BLAS has a way of its own for a single row, so that one is asked for twice.
+        """
         if not sparse.issparse(self.left):
-            return np.matmul(self.left, other.right.T)
+            left = np.repeat(self.left, 2, axis=0) if len(self) == 1 else self.left
+            right = np.repeat(other.right, 2, axis=0) if len(other) == 1 else other.right
+            return np.matmul(left, right.T)[: len(self), : len(other)]
         return np.ascontiguousarray((self.left @ other.right.T).toarray())
 
 

@@ -265,6 +265,9 @@ class MarginSolve:
         inner = matrix[np.ix_(members, members)]
         noise = 8.0 * EPS * max(len(members), 8) * float(inner.diagonal().max() + shift)
         factor, pivots, rank, _ = dpstrf(inner + shift, lower=1, tol=noise)
+        if not rank:  # no member moves the weights
+            self.tied, self.left, self.length, self.over = members, error, 0.0, 0.0
+            return
         basis = members[pivots[:rank] - 1]
         lower = np.tril(factor[:rank, :rank])
         inverse, _ = dtrtri(lower, lower=1)

@@ -29,7 +29,6 @@ from adiabat.adiabatic.layout import (
     LOW_PACE,
     LOWER,
     MEMBER,
-    MEMBERS,
     MOVED,
     MOVING,
     PACE,
@@ -63,6 +62,9 @@ _CORRECTIONS, _HOPE = 4, 0.25
 _CLEAN, _ENOUGH = 0.125, 8.0
 #: A row at a bound that wants to leave it by more than this sets out again, so many times.
 _MISSED, _RETURNS = 1e-10, 3
+#: Rounding that moves decision values by less needs no wider sums; members times rows up to
+#: which they are affordable, and how often members are corrected by them.
+_SHARP, _WIDE, _WIDE_CORRECTIONS = 4e-9, 4_000_000, 2
 #: Changes after which every error is computed from nothing.
 _RENEWAL = 1000
 
@@ -243,13 +245,22 @@ class Journey:
         for _ in range(_RETURNS):
             self._correct()
             self._keep_within()
+            self._sharpen()
             self._settle_bias()
             lost = self._lost()
             if not len(lost):
+                self._require_balance()
                 return
             self.settle(lost)
             self._all_legs()
         raise LostError("rows at their bounds still want to leave them")
+
+    def _require_balance(self) -> None:
+        """The equality holds to rounding."""
+        living = self.living
+        left = abs(living.total - float(living.theta.sum())) if living.bias is None else 0.0
+        if left > 32.0 * EPS * max(float(np.abs(living.theta).sum()), 1.0):
+            raise LostError(f"the coefficients are {left:.3g} off their sum")
 
     def _lost(self) -> Array:
         """Rows at a bound that want to leave it."""
@@ -284,27 +295,42 @@ class Journey:
             left = max(float(np.abs(error).max()) / rounding, abs(imbalance) / balance)
             if left <= _CLEAN or left > _HOPE * last or not hopes:
                 return left
-            refine(slot_of, factor, rows, slots, members, scalars, counts, error, imbalance)
+            blocking = refine(
+                slot_of, factor, rows, slots, members, scalars, counts, error, imbalance
+            )
             last, hopes = left, hopes - 1
-            if self._keep_within():  # fewer members, another system
+            if blocking >= 0:  # fewer members, another system
+                self._dismiss(members[[blocking]])
                 last, hopes = np.inf, _CORRECTIONS
         return 0.0
 
-    def _keep_within(self) -> bool:
-        """Members past a bound, or at it to rounding, stand on it; whether there were any."""
+    def _sharpen(self) -> None:
+        """Correct by errors whose rounding an ill-conditioned system can bear.
+
+        |dw| <= |L^-1 e| for what rounding leaves of the members' errors e.
+        """
+        living = self.living
+        if not living.size or living.size * len(living.theta) > _WIDE:
+            return
+        pivots = living.factor.diagonal()[: living.size]
+        spread = np.sqrt(living.size) / float(pivots.min())
+        if living.rounding() * spread * float(living.rows[ROOT, : living.n].max()) <= _SHARP:
+            return
+        _, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
+        for _ in range(_WIDE_CORRECTIONS):
+            error, imbalance = living.wide_errors()
+            step = slot_of, factor, rows, slots, members, scalars, counts, error, imbalance
+            blocking = refine(*step)
+            if blocking >= 0:
+                self._dismiss(members[[blocking]])
+
+    def _keep_within(self) -> None:
+        """Members that are at a bound to rounding stand on it."""
         living, inside = self.living, self.living.inside
         theta = living.rows[THETA, inside]
         low, high = living.rows[LOW, inside], living.rows[HIGH, inside]
         speck = 8.0 * EPS * living.scalars[SCALE]
-        below, above = theta <= low + speck, theta >= high - speck
-        within = np.where(below, low, np.where(above, high, theta))
-        beyond = inside[below | above]
-        living.slots[MOVED, living.gram.slot_of[inside]] += within - theta
-        living.rows[THETA, inside] = within
-        for row in beyond:
-            living.release(int(row))
-        living.kinds[beyond] = living.sides(beyond)
-        return bool(len(beyond))
+        self._dismiss(inside[(theta <= low + speck) | (theta >= high - speck)])
 
     def _settle_bias(self) -> None:
         """Where no member is clearly within its bounds the bias is the middle of an interval."""
@@ -329,10 +355,11 @@ class Journey:
     def _dismiss(self, rows: Array) -> None:
         """Members at their bounds, to rounding, become rows at their bounds."""
         living = self.living
-        living.counts[MEMBERS] = 0
         low, high = living.rows[LOW, rows], living.rows[HIGH, rows]
         theta = living.rows[THETA, rows]
         bound = np.where(theta - low <= high - theta, low, high)
         living.slots[MOVED, living.gram.slot_of[rows]] += bound - theta
         living.rows[THETA, rows] = bound
+        for row in rows:
+            living.release(int(row))
         living.kinds[rows] = living.sides(rows)

@@ -47,6 +47,8 @@ from adiabat.margin_system import EPS, factor_in_panels
 
 Array = NDArray[Any]
 
+#: Lines of kernel values that are summed at once in the widest type.
+_LINES = 128
 _ROW_LINES, _SCALARS, _COUNTS = 13, 15, 9
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
@@ -249,6 +251,19 @@ class Living:
         lines = self.gram.table[:n, :used] if len(rows) == n else self.gram.table[rows, :used]
         moved = lines @ self.slots[MOVED, :used]
         return self.rows[BASE, rows] - moved - (self.scalars[BIAS] - self.scalars[BASE_BIAS])
+
+    def wide_errors(self) -> tuple[Array, float]:
+        """Errors of the members, and what the equality lacks, summed in the widest type."""
+        support = np.flatnonzero(self.theta)
+        weights = self.theta[support].astype(np.longdouble)
+        columns = self.gram.slot_of[self.inside]
+        inner = np.zeros(self.size, dtype=np.longdouble)
+        for i in range(0, len(support), _LINES):
+            lines = self.gram.table[np.ix_(support[i : i + _LINES], columns)]
+            inner += weights[i : i + _LINES] @ lines
+        errors = self.target[self.inside] - inner - self.scalars[BIAS]
+        imbalance = self.total - weights.sum() if self.bias is None else 0.0
+        return errors.astype(np.float64), float(imbalance)
 
     def rebase(self) -> None:
         """Put all that has moved into the bases, also in the middle of a path."""

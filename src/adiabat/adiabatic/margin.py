@@ -354,10 +354,23 @@ def refine(
     counts: Array,
     error: Array,
     imbalance: float,
-) -> None:
-    """Take errors of the members out of their coefficients."""
+) -> int:
+    """Take errors of the members out of their coefficients, as far as their bounds allow.
+
+    Which member has met its bound first; -1 where none has.
+    """
     size = counts[MEMBERS]
-    scalars[BIAS] += bordered_step(factor, size, error, imbalance, scalars)
+    bias = bordered_step(factor, size, error, imbalance, scalars)
+    length, blocking = 1.0, -1
+    for p in range(size):
+        room = way_to_bound(rows, scalars, members[p], error[p])
+        if room < length:
+            length, blocking = room, p
+    scalars[BIAS] += length * bias
     for p in range(size):
         row = members[p]
-        put(slot_of[row], rows, slots, row, rows[THETA, row] + error[p])
+        theta = rows[THETA, row] + length * error[p]
+        if p == blocking:
+            theta = high_of(rows, scalars, row) if error[p] > 0.0 else low_of(rows, scalars, row)
+        put(slot_of[row], rows, slots, row, theta)
+    return blocking

@@ -28,8 +28,9 @@ EPS = float(np.finfo(np.float64).eps)
 _NEAR = 0.1
 #: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows.
 _STEPS, _STEPS_PER_ROW = 20_000, 30
-#: Infinite bounds are this, over the median of K(x, x), during the descent.
-_CAP = 1e4
+#: Infinite bounds are this, and finite ones at most the second, over the median of K(x, x),
+#: during the descent.
+_CAP, _FINITE_CAP = 1e4, 1e20
 
 
 def solve(
@@ -91,9 +92,16 @@ def feasible(problem: Problem, theta: Array) -> Iterate:
 
 
 def _bounded(problem: Problem) -> Problem:
-    """The same problem within bounds that keep the descent finite where no optimum exists."""
-    cap = _CAP / max(float(np.median(problem.gram.diagonal)), 1e-300)
-    return replace(problem, bounds=np.minimum(problem.bounds, cap)) if problem.is_hard else problem
+    """The same problem within bounds that keep the descent finite where no optimum exists.
+
+    Float32 has to bear them too.
+    """
+    diagonal = np.abs(problem.gram.diagonal)
+    typical = max(float(np.median(diagonal)), 1e-6 * float(diagonal.max(initial=0.0)))
+    cap = (_CAP if problem.is_hard else _FINITE_CAP) / (typical or 1.0)
+    if (problem.bounds <= cap).all():
+        return problem
+    return replace(problem, bounds=np.minimum(problem.bounds, cap))
 
 
 def _unpolished(problem: Problem, near: Iterate) -> Candidate:

@@ -1,0 +1,160 @@
+"""A model that is edited equals, after every edit, a fresh fit on what it holds."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from adiabat import SVC, NotSeparableError
+from tests import collection, oracle
+
+EXACT = 1e-8  # of max(1, max|f|): what is promised
+MOST_ROWS = 60
+CROWD = 20  # more rows and larger weights are to come than C was drawn for
+WORDS = {"linear": "linear", "cubic": "poly", "rbf": "rbf"}
+
+
+class Edited(RuleBasedStateMachine):
+    """Random edits of a model, beside a plain list of the rows that it should hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.rng = np.random.default_rng(0)
+
+    # -- what should be held
+
+    @initialize(problem=collection.nasty(max_rows=25), seed=st.integers(0, 2**16))
+    def begin(self, problem, seed):
+        self.rng = np.random.default_rng(seed)
+        self.problem = problem
+        self.scale = float(np.abs(problem.X).max()) or problem.gamma**-0.5
+        self.ids = np.arange(len(problem.y))
+        self.X, self.y, self.w = problem.X, problem.y, problem.sample_weight
+        self.C = problem.C / CROWD
+        try:
+            self.model = self.new().fit(self.X, self.y, self.w, ids=self.ids)
+        except NotSeparableError:
+            self.C = 1.0 / (float(problem.gram.diagonal().max()) or 1.0)
+            self.model = self.new().fit(self.X, self.y, self.w, ids=self.ids)
+        self.next_id = len(self.ids)
+        self.agree()
+
+    def new(self):
+        word = WORDS[self.problem.kernel]
+        return SVC(C=self.C, kernel=word, gamma=self.problem.gamma, degree=3)
+
+    def bounds(self, w):
+        return np.where(w > 0, self.C * np.where(w > 0, w, 1.0), 0.0)
+
+    def drawn_rows(self, count):
+        """Rows like those at the beginning: on their grid, some of them copies."""
+        new = self.X[self.rng.integers(0, len(self.X), count)].copy()
+        other = self.rng.random(count) < 0.6
+        steps = self.rng.integers(-2, 3, new.shape) * self.scale / 8
+        new[other] += steps[other]
+        return new
+
+    def some(self, most=4):
+        count = min(int(self.rng.integers(1, most + 1)), len(self.ids))
+        return self.rng.choice(len(self.ids), count, replace=False)
+
+    # -- edits
+
+    @precondition(lambda self: len(self.ids) < MOST_ROWS)
+    @rule(count=st.sampled_from((1, 1, 1, 2, 5)), weighty=st.booleans())
+    def learn(self, count, weighty):
+        new, ids = self.drawn_rows(count), np.arange(self.next_id, self.next_id + count)
+        y = self.rng.choice([-1.0, 1.0], count)
+        w = np.ones(count) if weighty else self.rng.choice([0.0, 0.5, 1.0, 3.0], count)
+        self.next_id += count
+        self.edit(
+            lambda model: model.partial_fit(new, y, sample_weight=w, ids=ids),
+            np.append(self.ids, ids),
+            np.vstack([self.X, new]),
+            np.append(self.y, y),
+            np.append(self.w, w),
+        )
+
+    @precondition(lambda self: len(self.ids) > 1)
+    @rule()
+    def unlearn(self):
+        gone = self.some()[: len(self.ids) - 1]
+        ids = self.ids[gone]
+        self.edit(
+            lambda model: model.unlearn(ids),
+            *(np.delete(a, gone, axis=0) for a in (self.ids, self.X, self.y, self.w)),
+        )
+
+    @rule()
+    def relabel(self):
+        rows = self.some()
+        y = self.y.copy()
+        y[rows] *= self.rng.choice([-1.0, 1.0, -1.0], len(rows))
+        self.edit(lambda m: m.relabel(self.ids[rows], y[rows]), self.ids, self.X, y, self.w)
+
+    @rule()
+    def reweight(self):
+        rows = self.some()
+        w = self.w.copy()
+        w[rows] = self.rng.choice([0.0, 0.5, 1.0, 3.0], len(rows))
+        self.edit(lambda m: m.reweight(self.ids[rows], w[rows]), self.ids, self.X, self.y, w)
+
+    @rule(labels=st.booleans())
+    def revise(self, labels):
+        rows = self.some()
+        X, y = self.X.copy(), self.y.copy()
+        X[rows] = self.drawn_rows(len(rows))
+        if labels:
+            y[rows] = self.rng.choice([-1.0, 1.0], len(rows))
+        self.edit(
+            lambda m: m.revise(self.ids[rows], X[rows], y[rows] if labels else None),
+            *(self.ids, X, y, self.w),
+        )
+
+    def edit(self, change, ids, X, y, w):
+        """Make a change; one that leads nowhere has to be refused and to change nothing."""
+        try:
+            self.model.fresh().fit(X, y, w)
+        except (NotSeparableError, ValueError) as error:  # no margin, or no row that counts
+            with pytest.raises(type(error)):
+                change(self.model)
+        else:
+            change(self.model)
+            self.ids, self.X, self.y, self.w = ids, X, y, w
+        self.agree()
+
+    def gram(self, A, B):
+        return collection.KERNELS[self.problem.kernel](A, B, self.problem.gamma)
+
+    # -- the judgement
+
+    def agree(self):
+        assert self.model.ids_.tolist() == self.ids.tolist()
+        fresh = self.model.fresh().fit(self.X, self.y, self.w)
+        certificate = self.model.certificate()
+        assert certificate.kkt_violation <= certificate.kkt_bar, certificate
+        assert certificate.equality_residual <= certificate.equality_bar, certificate.equality_bar
+        if fresh.certificate().holds():  # else rounding alone is more than is promised
+            assert certificate.holds(), certificate
+        values = self.model.decision_function(self.X)
+        size = EXACT * max(1.0, np.abs(values).max())
+        assert np.abs(values - fresh.decision_function(self.X)).max() <= size
+        assert self.model.classes_.tolist() == fresh.classes_.tolist()
+        try:
+            truth = oracle.solve(self.gram(self.X, self.X), self.y, self.bounds(self.w))
+        except oracle.OracleError:
+            return
+        if len(fresh.classes_) == 1:  # their only label is the positive one there
+            assert (values == 1.0).all()
+            return
+        assert np.abs(values - truth.decision).max() <= size
+
+
+Edited.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestAnyEditsInAnyOrder = Edited.TestCase
