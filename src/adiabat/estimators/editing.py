@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from operator import is_
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -44,7 +45,7 @@ from adiabat.estimators.writing import writing
 Array = NDArray[Any]
 
 #: Attributes that a copy or a pickle does without: they can be made anew, or belong to one object.
-PASSING = ("_upkeep", "_pen")
+PASSING = ("_upkeep", "_pen", "_settings")
 
 
 class Editing(FittedAttributes):
@@ -65,6 +66,7 @@ class Editing(FittedAttributes):
     _trained: Callable[..., Model]
     _warn_if_unfinished: Callable[[], None]
     _validate_params: Callable[[], None]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     copy: Callable[[], Any]
 
     last_change_: Change
@@ -105,7 +107,7 @@ class Editing(FittedAttributes):
         object
             The classifier itself.
         """
-        self._validate_params()
+        self._require_settings()
         names = Names(ids, groups)
         require_among(y, classes)
         with writing(self):
@@ -297,6 +299,15 @@ class Editing(FittedAttributes):
 
     # -- how a change is made
 
+    def _require_settings(self) -> None:
+        """Look at the constructor's parameters, unless they are those that were seen last."""
+        settings = tuple(vars(self)[name] for name in self._parameter_constraints)
+        seen = vars(self).get("_settings", ())
+        if len(seen) == len(settings) and all(map(is_, seen, settings)):
+            return
+        self._validate_params()
+        self._settings = settings
+
     def _named(self, held: Examples, ids: Any, groups: Any) -> Array:
         if (ids is None) == (groups is None):
             raise ValueError("unlearn: wanted either ids or groups")
@@ -305,7 +316,7 @@ class Editing(FittedAttributes):
         return positions_of(held, listed_ids(ids))
 
     def _edit(self, verb: str, edit: Callable[[], Edit]) -> Any:
-        self._validate_params()
+        self._require_settings()
         with writing(self):
             self._change(verb, edit)
         self._warn_if_unfinished()

@@ -102,7 +102,7 @@ def _checked_rows(
     if held is not None and not pairwise and is_plain(estimator, X):
         labels = np.array(y)
         if is_known(labels, X, held):
-            return X.copy(), labels
+            return X.copy(order="C"), labels
     if held is not None and pairwise:  # the lines get longer with every row that is held
         values, y = check_X_y(X, y, dtype=np.float64, order="C", copy=True, estimator=estimator)
     else:
@@ -125,8 +125,7 @@ def is_plain(estimator: Any, X: Any) -> bool:
     return bool(
         type(X) is np.ndarray
         and X.dtype == np.float64
-        and X.ndim == len("ij")
-        and X.flags.c_contiguous
+        and X.ndim == 2
         and len(X)
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
@@ -176,7 +175,7 @@ def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
 def checked_values(estimator: Any, X: Any, count: int, held: Examples, *, pairwise: bool) -> Any:
     """Other features for ``count`` of the rows that are held, or their lines of a matrix."""
     if not pairwise and is_plain(estimator, X):
-        values = X.copy()
+        values = X.copy(order="C")
     elif pairwise:
         values = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X")
     else:
