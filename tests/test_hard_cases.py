@@ -33,8 +33,11 @@ def solved(X, y, bounds, kernel="linear", gamma=1.0, bias=None):
 
 
 def assert_same(values, truth):
-    apart = np.abs(values - truth.decision).max()
-    assert apart <= EXACT * max(1.0, np.abs(truth.decision).max())
+    assert_near(values, truth.decision)
+
+
+def assert_near(values, others):
+    assert np.abs(values - others).max() <= EXACT * max(1.0, np.abs(others).max())
 
 
 def judged(X, y, bounds, kernel="linear", gamma=1.0, bias=None):
@@ -253,6 +256,20 @@ def test_scales_of_a_linear_kernel(scale, C):
     assert model.certificate().holds()
 
 
+@pytest.mark.parametrize("C", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
+def test_a_cost_far_above_every_coefficient_is_a_hard_margin(scale, C):
+    """Coefficients are as small as scale^-2: of no size beside the sum of the bounds."""
+    X, y = blobs(apart=3.0)
+    X *= scale
+    judged(X, y, C)
+    model = SVC(C=C, kernel="linear").fit(X, y)
+    hard = SVC(C=np.inf, kernel="linear").fit(X, y)
+    assert len(model.support_) > 1
+    assert_near(model.decision_function(X), hard.decision_function(X))
+    assert model.certificate().holds()
+
+
 @every_kernel
 @pytest.mark.parametrize("C", [1.0, 1e4])
 def test_rows_of_different_scales(kernel, C):
@@ -267,6 +284,19 @@ def test_classes_of_very_different_weight(kernel, ratio):
     X, y = blobs()
     judged(X, y, np.where(y > 0, 1.0, 1.0 / ratio), kernel, 0.5)
     judged(X, y, np.where(y > 0, 1e-2 * ratio / 1e3, 1e-2), kernel, 0.5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("weight", [1e6, 1e12, 1e16])
+def test_a_heavy_row_beyond_its_margin_has_no_say(kernel, weight):
+    X, y = blobs(60)
+    bounds = np.ones(len(y))
+    light = judged(X, y, bounds, kernel, 0.1)
+    beyond = int(np.argmin(y * light.error))
+    bounds[beyond] = weight
+    heavy = judged(X, y, bounds, kernel, 0.1)
+    assert light.theta[beyond] == heavy.theta[beyond] == 0.0
+    assert heavy.bias == pytest.approx(light.bias, abs=1e-12)
 
 
 @every_kernel
