@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from adiabat import SVC, NotSeparableError
+from adiabat import SVC, NotSeparableError, SolverError
 from adiabat.certificate import certify
 from adiabat.gram import Gram
 from adiabat.kernels import RBF, Linear, Polynomial, rows_of
@@ -243,6 +244,58 @@ def test_scales_of_a_gaussian_kernel(scale):
     K = collection.rbf(X, X, 1 / (X.shape[1] * X.var()))
     assert_same(model.decision_function(scale * X), oracle.solve(K, y, 3.0))
     assert model.certificate().holds()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gamma", [0.01, 1.0])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e6])
+def test_features_that_nobody_scaled(scale, gamma, make):
+    """Every row has copies and neighbours, and all the others are far away."""
+    rng = np.random.default_rng(0)
+    points = np.round(scale * rng.standard_normal((20, 2)))
+    X = np.vstack([points, points, points + np.array([1.0, 0.0]), points + np.array([0.0, 2.0])])
+    y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0)
+    model = SVC(C=10.0, gamma=gamma).fit(make(X), y)
+    truth = oracle.solve(collection.rbf(X, X, gamma), y, 10.0)
+    assert np.abs(model.decision_function(make(X)) - truth.decision).max() <= 1e-11
+    assert model.certificate().holds()
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+def test_a_linear_kernel_of_nothing_but_rounding_still_ends(offset):
+    """The differences between the rows are lost in x·x': no optimum can be told, nor certified."""
+    X, y = blobs()
+    model = SVC(kernel="linear")
+    try:
+        model.fit(X + offset, y)
+    except SolverError:
+        return
+    assert not model.certificate().holds()
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_a_kernel_of_zeros(C, capfd):
+    model = SVC(kernel="precomputed", C=C)
+    K, y = np.zeros((6, 6)), np.array([1, 1, 0, 0, 0, 0])
+    if np.isinf(C):
+        with pytest.raises(NotSeparableError):
+            model.fit(K, y)
+        return
+    assert model.fit(K, y).decision_function(K).tolist() == [-1.0] * 6
+    assert model.certificate().holds()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_an_indefinite_matrix_is_fitted_to_a_stationary_point(C):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 30))
+    for K in (A + A.T, -A @ A.T):
+        certificate = SVC(kernel="precomputed", C=C).fit(K, np.arange(30) % 2).certificate()
+        assert not certificate.convex
+        assert not certificate.holds()
+        assert certificate.kkt_violation <= certificate.kkt_bar
+        assert "indefinite" in str(certificate)
 
 
 @pytest.mark.parametrize("C", [np.inf, "as large as the scale needs"])

@@ -92,8 +92,11 @@ def feasible(problem: Problem, theta: Array) -> Iterate:
 
 def _bounded(problem: Problem) -> Problem:
     """The same problem within bounds that keep the descent finite where no optimum exists."""
-    cap = _CAP / max(float(np.median(problem.gram.diagonal)), 1e-300)
-    return replace(problem, bounds=np.minimum(problem.bounds, cap)) if problem.is_hard else problem
+    if not problem.is_hard:
+        return problem
+    sizes = np.abs(problem.gram.diagonal)
+    typical = float(np.median(sizes)) or float(sizes.max()) or 1.0
+    return replace(problem, bounds=np.minimum(problem.bounds, _CAP / typical))
 
 
 def _unpolished(problem: Problem, near: Iterate) -> Candidate:
