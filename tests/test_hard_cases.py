@@ -352,6 +352,25 @@ def test_a_heavy_row_beyond_its_margin_has_no_say(kernel, weight):
     assert heavy.bias == pytest.approx(light.bias, abs=1e-12)
 
 
+@pytest.mark.parametrize("light", [1e-14, 1e-13, 1e-12, 1e-11, 1e-9])
+def test_weights_that_hardly_count_still_settle_the_bias(light):
+    """The bounds of the two classes differ by a few light rows, which decide whose margin it is."""
+    X = np.array([[1.0]] + [[0.0]] * 11 + [[1.0]])
+    y = np.array([1.0] + [-1.0] * 11 + [1.0])
+    bounds = np.full(13, light)
+    bounds[[0, 3]] = 1.0
+    _, solution, values = solved(X, y, bounds)
+    assert_same(values, oracle.solve(X @ X.T, y, bounds))
+    assert solution.theta[[0, 12]].tolist() == [1.0, light]
+    assert solution.bias == pytest.approx(-1.0 if light >= 1e-12 else -0.5, abs=1e-8)
+
+
+def test_a_bound_below_the_rounding_of_another_is_still_a_bound():
+    X, y = np.zeros((3, 1)), np.full(3, -1.0)
+    solution = judged(X, y, np.array([1e12, 1.0, 1e-3]), bias=0.0)
+    assert solution.theta.tolist() == [-1e12, -1.0, -1e-3]
+
+
 @every_kernel
 def test_one_row_against_many(kernel):
     X, y = blobs(80)

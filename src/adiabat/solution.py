@@ -15,6 +15,8 @@ EPS = float(np.finfo(np.float64).eps)
 
 #: The active bounds of the two classes balance where they agree to this part of their sum.
 BALANCE = 1e-12
+#: An interval of biases shorter than this breaks no optimality condition.
+_NO_INTERVAL = 1e-9
 #: A margin below this part of the largest sqrt(K(x, x)) counts as none.
 LEAST_MARGIN = 1e-6
 
@@ -57,8 +59,9 @@ def snapped(problem: Problem, theta: Array) -> Array:
     """Coefficients beyond a bound, or closer to it than rounding, put on that bound."""
     theta = np.clip(theta, problem.low, problem.high)
     rounding = 8.0 * EPS * np.abs(theta).sum()
-    theta = np.where(theta <= problem.low + rounding, problem.low, theta)
-    return np.where(theta >= problem.high - rounding, problem.high, theta)
+    above, below = theta - problem.low, problem.high - theta
+    bound = np.where(above <= below, problem.low, problem.high)
+    return np.where(np.minimum(above, below) <= rounding, bound, theta)
 
 
 def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
@@ -107,17 +110,15 @@ def canonical_bias(problem: Problem, points: Array) -> float:
     return 0.5 * (low + high)
 
 
-def balanced(problem: Problem, theta: Array) -> Array:
-    """Coefficients within the slack of a balance of a bound, put on that bound.
+def balanced(problem: Problem, theta: Array, points: Array) -> Array:
+    """Coefficients put on the bounds that they are at where the bias is free in an interval.
 
-    Where the bias is free in an interval, every coefficient stands at a bound, to that slack; the
-    active bounds are then the coefficients. Measured by bounds that nobody reaches, small
-    coefficients would pass for none.
+    There every coefficient stands at a bound, to the slack of a balance; the active bounds are the
+    coefficients. Measured by bounds that nobody reaches, small coefficients would pass for none.
     """
-    if problem.is_hard:
+    low, high = bias_interval(problem, points)
+    if problem.is_hard or high - low <= _NO_INTERVAL:
         return theta
+    bounds = np.where(points > 0.5 * (low + high), problem.high, problem.low)
     slack = BALANCE * float(np.abs(theta).sum())
-    near_low, near_high = theta - problem.low <= slack, problem.high - theta <= slack
-    if not (near_low | near_high).all():
-        return theta
-    return np.where(near_low, problem.low, problem.high)
+    return bounds if np.abs(bounds - theta).max() <= slack else theta
