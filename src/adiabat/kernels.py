@@ -24,6 +24,8 @@ TILE_ROWS, TILE_COLUMNS = 256, 512
 _FAR = 1e3
 #: ... unless exp(-this) is all there is; so many pairs at once.
 _NEGLIGIBLE, _PAIRS = 45.0, 8192
+#: Kernel values that somebody gives may differ from their transpose by this part of the largest.
+ASYMMETRY = 1e-8
 #: The largest gamma |x|^2 that float32 can be asked to work with.
 _FARTHEST = 1e30
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +24,7 @@ from adiabat.estimators.predictor import arranged, decided
 from adiabat.estimators.validation import (
     Examples,
     Names,
-    all_or_nothing,
+    become,
     checked_examples,
     checked_queries,
     class_weights,
@@ -252,11 +253,10 @@ class SVC(FittedAttributes, ClassifierMixin, BaseEstimator):
             The classifier itself.
         """
         self._validate_params()
-        with all_or_nothing(self):
-            pairwise = is_pairwise(self.kernel)
-            names = Names(ids)
-            examples = checked_examples(self, X, y, sample_weight, names, pairwise=pairwise)
-            self._model = self._trained(examples)
+        draft = copy(self)  # others may be predicting with what is there
+        pairwise, names = is_pairwise(self.kernel), Names(ids)
+        examples = checked_examples(draft, X, y, sample_weight, names, pairwise=pairwise)
+        become(self, {**vars(draft), "_model": self._trained(examples)})
         self._warn_if_unfinished()
         return self
 

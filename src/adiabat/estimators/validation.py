@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -17,12 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from adiabat.estimators.ids import named
-from adiabat.kernels import Rows, rows_of
+from adiabat.kernels import ASYMMETRY, Rows, rows_of
 
 Array = NDArray[Any]
-
-#: A given kernel matrix may differ from its transpose by this part of its largest entry.
-_ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +65,12 @@ class Names:
     groups: Any = None
 
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Whatever goes wrong inside leaves the estimator as it was before.
-
-    Nothing that was there is missing at any moment: other threads may be predicting.
-    """
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).update(before)
-        for name in vars(estimator).keys() - before.keys():
-            delattr(estimator, name)
-        raise
+def become(estimator: Any, state: dict[str, Any]) -> None:
+    """Give an estimator all its attributes anew, in one step that no other thread sees half of."""
+    learned = vars(estimator).keys() - state.keys()
+    vars(estimator).update(state)
+    for name in learned:  # feature names, where there are none any more
+        delattr(estimator, name)
 
 
 def checked_examples(
@@ -195,7 +182,7 @@ def class_weights(class_weight: Any, examples: Examples) -> Array:
         y=examples.classes[examples.codes[counts]],
         sample_weight=examples.weight[counts],
     )
-    for label, value in zip(examples.classes, weights, strict=True):
+    for label, value in zip(examples.classes.tolist(), weights, strict=True):
         if not 0 < value < np.inf:
             raise ValueError(
                 f"class_weight: {value} for class {label!r}; wanted a positive finite number "
@@ -221,7 +208,7 @@ def _symmetric(matrix: Array) -> Array:
             "kernel values between the rows"
         )
     asymmetry, largest = np.abs(matrix - matrix.T).max(), np.abs(matrix).max()
-    if asymmetry > _ASYMMETRY * largest:
+    if asymmetry > ASYMMETRY * largest:
         raise ValueError(
             f"X: the precomputed kernel matrix differs from its transpose by {asymmetry:.3g} with "
             f"entries up to {largest:.3g}; wanted a symmetric matrix"
