@@ -38,7 +38,7 @@ Mask = npt.NDArray[np.bool_]
 LONG = np.longdouble
 TINY = float(np.finfo(LONG).eps)
 EPS = float(np.finfo(np.float64).eps)
-BALANCE = 1e-12  # bound sums that agree to this share of the total are equal
+BALANCE = 1e-12  # active bounds of two classes that agree to this share of their sum are equal
 REQUIRED = 1e-9  # worse than this, and the oracle gives no answer
 SMALLEST_MARGIN = 1e-6  # of the longest row in feature space: below it nothing is separable
 FAR = 1e10  # in units of the correction: a bound that far away is no bound
@@ -493,17 +493,16 @@ def flattest(turn: Longs, y: Longs, weight: Longs) -> tuple[np.longdouble, np.lo
     if not len(turn):
         return LONG(-np.inf), LONG(np.inf)
     order = np.argsort(turn, kind="stable")
-    turn, weight, positive = turn[order], weight[order], y[order] > 0
-    # slope of the sum to the right of each turn; to the left of it is the one before
-    slope = np.cumsum(weight) - weight[positive].sum()
-    allowed = BALANCE * weight.sum()
-    before = np.concatenate([[-weight[positive].sum()], slope[:-1]])
-    low = turn[slope >= -allowed].min(initial=np.inf)
-    high = turn[before <= allowed].max(initial=-np.inf)
-    if before[0] >= -allowed:
-        low = LONG(-np.inf)
-    if slope[-1] <= allowed:
-        high = LONG(np.inf)
+    turn = turn[order]
+    fall = np.where(y[order] > 0, weight[order], 0)
+    rise = np.where(y[order] > 0, 0, weight[order])
+    # who is active below the first turn and right of each: nothing but these is ever added up
+    falling = np.concatenate([np.cumsum(fall[::-1])[::-1], [LONG(0)]])
+    rising = np.concatenate([[LONG(0)], np.cumsum(rise)])
+    slope, allowed = rising - falling, BALANCE * (rising + falling)
+    turn = np.concatenate([[-np.inf], turn, [np.inf]])
+    low = turn[:-1][slope >= -allowed].min(initial=np.inf)
+    high = turn[1:][slope <= allowed].max(initial=-np.inf)
     return low, high
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from adiabat import SVC, NotSeparableError
+from adiabat import SVC, NotSeparableError, SolverError
 from adiabat.certificate import certify
 from adiabat.gram import Gram
 from adiabat.kernels import RBF, Linear, Polynomial, rows_of
@@ -33,8 +34,11 @@ def solved(X, y, bounds, kernel="linear", gamma=1.0, bias=None):
 
 
 def assert_same(values, truth):
-    apart = np.abs(values - truth.decision).max()
-    assert apart <= EXACT * max(1.0, np.abs(truth.decision).max())
+    assert_near(values, truth.decision)
+
+
+def assert_near(values, others):
+    assert np.abs(values - others).max() <= EXACT * max(1.0, np.abs(others).max())
 
 
 def judged(X, y, bounds, kernel="linear", gamma=1.0, bias=None):
@@ -242,6 +246,58 @@ def test_scales_of_a_gaussian_kernel(scale):
     assert model.certificate().holds()
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gamma", [0.01, 1.0])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e6])
+def test_features_that_nobody_scaled(scale, gamma, make):
+    """Every row has copies and neighbours, and all the others are far away."""
+    rng = np.random.default_rng(0)
+    points = np.round(scale * rng.standard_normal((20, 2)))
+    X = np.vstack([points, points, points + np.array([1.0, 0.0]), points + np.array([0.0, 2.0])])
+    y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0)
+    model = SVC(C=10.0, gamma=gamma).fit(make(X), y)
+    truth = oracle.solve(collection.rbf(X, X, gamma), y, 10.0)
+    assert np.abs(model.decision_function(make(X)) - truth.decision).max() <= 1e-11
+    assert model.certificate().holds()
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+def test_a_linear_kernel_of_nothing_but_rounding_still_ends(offset):
+    """The differences between the rows are lost in x·x': no optimum can be told, nor certified."""
+    X, y = blobs()
+    model = SVC(kernel="linear")
+    try:
+        model.fit(X + offset, y)
+    except SolverError:
+        return
+    assert not model.certificate().holds()
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_a_kernel_of_zeros(C, capfd):
+    model = SVC(kernel="precomputed", C=C)
+    K, y = np.zeros((6, 6)), np.array([1, 1, 0, 0, 0, 0])
+    if np.isinf(C):
+        with pytest.raises(NotSeparableError):
+            model.fit(K, y)
+        return
+    assert model.fit(K, y).decision_function(K).tolist() == [-1.0] * 6
+    assert model.certificate().holds()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_an_indefinite_matrix_is_fitted_to_a_stationary_point(C):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 30))
+    for K in (A + A.T, -A @ A.T):
+        certificate = SVC(kernel="precomputed", C=C).fit(K, np.arange(30) % 2).certificate()
+        assert not certificate.convex
+        assert not certificate.holds()
+        assert certificate.kkt_violation <= certificate.kkt_bar
+        assert "indefinite" in str(certificate)
+
+
 @pytest.mark.parametrize("C", [np.inf, "as large as the scale needs"])
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 def test_scales_of_a_linear_kernel(scale, C):
@@ -250,6 +306,20 @@ def test_scales_of_a_linear_kernel(scale, C):
     model = SVC(C=cost, kernel="linear").fit(scale * X, y)
     truth = oracle.solve(X @ X.T, y, np.inf if np.inf == C else 1.0)
     assert_same(model.decision_function(scale * X), truth)
+    assert model.certificate().holds()
+
+
+@pytest.mark.parametrize("C", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
+def test_a_cost_far_above_every_coefficient_is_a_hard_margin(scale, C):
+    """Coefficients are as small as scale^-2: of no size beside the sum of the bounds."""
+    X, y = blobs(apart=3.0)
+    X *= scale
+    judged(X, y, C)
+    model = SVC(C=C, kernel="linear").fit(X, y)
+    hard = SVC(C=np.inf, kernel="linear").fit(X, y)
+    assert len(model.support_) > 1
+    assert_near(model.decision_function(X), hard.decision_function(X))
     assert model.certificate().holds()
 
 
@@ -267,6 +337,38 @@ def test_classes_of_very_different_weight(kernel, ratio):
     X, y = blobs()
     judged(X, y, np.where(y > 0, 1.0, 1.0 / ratio), kernel, 0.5)
     judged(X, y, np.where(y > 0, 1e-2 * ratio / 1e3, 1e-2), kernel, 0.5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("weight", [1e6, 1e12, 1e16])
+def test_a_heavy_row_beyond_its_margin_has_no_say(kernel, weight):
+    X, y = blobs(60)
+    bounds = np.ones(len(y))
+    light = judged(X, y, bounds, kernel, 0.1)
+    beyond = int(np.argmin(y * light.error))
+    bounds[beyond] = weight
+    heavy = judged(X, y, bounds, kernel, 0.1)
+    assert light.theta[beyond] == heavy.theta[beyond] == 0.0
+    assert heavy.bias == pytest.approx(light.bias, abs=1e-12)
+
+
+@pytest.mark.parametrize("light", [1e-14, 1e-13, 1e-12, 1e-11, 1e-9])
+def test_weights_that_hardly_count_still_settle_the_bias(light):
+    """The bounds of the two classes differ by a few light rows, which decide whose margin it is."""
+    X = np.array([[1.0]] + [[0.0]] * 11 + [[1.0]])
+    y = np.array([1.0] + [-1.0] * 11 + [1.0])
+    bounds = np.full(13, light)
+    bounds[[0, 3]] = 1.0
+    _, solution, values = solved(X, y, bounds)
+    assert_same(values, oracle.solve(X @ X.T, y, bounds))
+    assert solution.theta[[0, 12]].tolist() == [1.0, light]
+    assert solution.bias == pytest.approx(-1.0 if light >= 1e-12 else -0.5, abs=1e-8)
+
+
+def test_a_bound_below_the_rounding_of_another_is_still_a_bound():
+    X, y = np.zeros((3, 1)), np.full(3, -1.0)
+    solution = judged(X, y, np.array([1e12, 1.0, 1e-3]), bias=0.0)
+    assert solution.theta.tolist() == [-1e12, -1.0, -1e-3]
 
 
 @every_kernel

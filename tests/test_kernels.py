@@ -416,6 +416,56 @@ def test_an_expansion_of_every_kernel_is_its_matrix_times_weights(case):
     assert_close(result, K[:300] @ weights, ROUNDING * (np.abs(K) @ np.abs(weights)).max())
 
 
+def neighbours_at(scale):
+    """Points of an integer grid of that size, copies of them, and neighbours one and two off."""
+    rng = np.random.default_rng(0)
+    points = np.round(scale * rng.standard_normal((12, 2)))
+    beside, above = points + np.array([1.0, 0.0]), points + np.array([0.0, 2.0])
+    return np.vstack([points, points, beside, above])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("gamma", [0.01, 0.3, 1.0])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e6, 1e12])
+def test_a_gaussian_is_exact_for_neighbours_far_from_the_origin(scale, gamma, kind):
+    X = neighbours_at(scale)
+    rows = RBF(gamma).prepare(Rows(kind(X)), np.float64)
+    wanted = np.exp(-gamma * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    assert_close(RBF(gamma).block(rows, rows), wanted, 1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.25, 1.0])  # the rows themselves are exact in float32
+def test_a_gaussian_is_as_good_as_float32_for_neighbours_far_from_the_origin(gamma):
+    X = neighbours_at(1e6)
+    rows = RBF(gamma).prepare(Rows(X), np.float32)
+    wanted = np.exp(-gamma * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    assert_close(RBF(gamma).block(rows, rows), wanted, SINGLE)
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
+def test_a_gaussian_knows_no_size_but_gamma(size):
+    X, kernel = drawn(), RBF(0.5 / size / size)
+    wanted = np.exp(-0.5 * distance(X, X) ** 2)
+    for dtype, rounding in ((np.float64, ROUNDING), (np.float32, SINGLE)):
+        rows = kernel.prepare(rows_of(size * X), dtype)
+        assert_close(kernel.block(rows, rows), wanted, rounding)
+
+
+@pytest.mark.parametrize("far", [1e10, 1e100, 1e200, 1e300])
+def test_a_row_far_away_is_similar_to_itself_alone(far):
+    X = np.vstack([drawn(), np.full((2, drawn().shape[1]), far)])
+    rows = RBF(0.5).prepare(Rows(X), np.float64)
+    values = RBF(0.5).block(rows, rows)
+    assert not values[-2:, :-2].any()
+    assert not values[:-2, -2:].any()
+    assert values[-2:, -2:].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_a_gaussian_too_narrow_for_float32_is_refused():
+    with pytest.raises(ValueError, match=r"gamma: 1e\+300 for rows so far apart"):
+        RBF(1e300).prepare(rows_of(drawn()), np.float32)
+
+
 def test_an_expansion_of_nothing_is_zero():
     rows = RBF().prepare(rows_of(drawn()), np.float64)
     assert expansion(RBF(), rows, rows.take(np.arange(0)), np.empty(0)).tolist() == [0.0] * 23

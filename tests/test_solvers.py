@@ -13,7 +13,7 @@ from adiabat.gram import Gram
 from adiabat.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, rows_of
 from adiabat.problem import classification
 from adiabat.solution import canonical_bias
-from adiabat.solvers.active_set import DenseProblem, UnboundedError, solve_dense
+from adiabat.solvers.active_set import ActiveSet, DenseProblem, UnboundedError, solve_dense
 from adiabat.solvers.hard_margin import not_separable
 from adiabat.solvers.monitor import Monitor
 from adiabat.solvers.solve import solve
@@ -325,3 +325,10 @@ def test_a_matrix_with_a_negative_diagonal_ends_at_a_stationary_point(seed, bias
     y = np.where(np.arange(40) % 3, 1.0, -1.0)
     assert (np.diag(K) < 0).any()
     assert_stationary(asked(K, y, 1.0, Precomputed(), bias), K)
+
+
+def test_a_rate_of_next_to_nothing_meets_no_bound():
+    dense = DenseProblem(np.eye(2), np.ones(2), np.zeros(2), np.full(2, 10.0), 0.0, 0.0, 0.0)
+    state = ActiveSet(dense, np.zeros(2), 0.0)
+    assert state.room(np.array([1e-310, 0.0])) == (np.inf, -1)
+    assert state.room(np.array([1e-310, -1.0])) == (0.0, 1)

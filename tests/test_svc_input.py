@@ -164,6 +164,11 @@ def test_a_callable_must_return_the_matrix_of_similarities():
         SVC(kernel=lambda A, B: A @ B[0]).fit(X, Y)
 
 
+def test_a_callable_must_be_symmetric():
+    with pytest.raises(ValueError, match=r"kernel: the callable's values of x, x' .* symmetric"):
+        SVC(kernel=lambda A, B: A @ [[1.0, 1.0], [0.0, 1.0]] @ B.T).fit(X, Y)
+
+
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1] * 6])
 def test_a_bias_leans_towards_one_of_two_classes(labels):
     with pytest.raises(ValueError, match=r"intercept: 0.5 with [13] classes in y"):
@@ -196,9 +201,7 @@ def test_one_weight_is_the_weight_of_all():
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
 def test_class_weights_are_positive(value):
-    with pytest.raises(
-        ValueError, match=r"class_weight: .* for class .*; wanted a positive finite"
-    ):
+    with pytest.raises(ValueError, match=r"class_weight: .* for class 1; wanted a positive finite"):
         SVC(class_weight={1: value}).fit(X, Y)
 
 
@@ -309,6 +312,25 @@ def test_a_fit_that_fails_changes_nothing():
         unfitted.fit(X, Y, ids=[0] * 6)
     del vars(unfitted)["_pen"]  # what a writer holds says nothing of what was learned
     assert vars(unfitted) == vars(SVC())
+
+
+def test_while_a_fit_lasts_the_model_is_the_one_before():
+    """Also where the new rows have other features: a reader may come between any two steps."""
+    seen = []
+
+    def kernel(A, B):
+        if np.shape(A)[1] == 4:
+            seen.append((model.n_features_in_, model.decision_function(X).tolist()))
+        return A @ B.T
+
+    model = SVC(kernel=kernel).fit(pd.DataFrame(X, columns=["u", "v"]), Y)
+    before = (2, model.decision_function(pd.DataFrame(X, columns=["u", "v"])).tolist())
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.fit(np.hstack([X, X]), Y)
+    assert len(seen) > 6
+    assert all(state == before for state in seen)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
 
 
 def test_the_callers_arrays_stay_the_callers():

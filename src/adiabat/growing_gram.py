@@ -188,7 +188,7 @@ class GrowingGram:
     def column(self, row: int) -> Array:
         """The kernel values of one row with every row."""
         prepared = self.prepared
-        values = self.kernel.block(prepared, prepared.take(slice(row, row + 1)))[:, 0]
+        values = self.kernel.block(prepared.take(slice(row, row + 1)), prepared)[0]
         self.evaluations += len(self)
         values[row] += self.ridge[row]
         return values

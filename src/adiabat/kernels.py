@@ -22,6 +22,14 @@ Array = NDArray[Any]
 TILE_ROWS, TILE_COLUMNS = 256, 512
 #: Columns that spread less than this part of the largest mean have a grid as if they did.
 _GRID = 2.0**-20
+#: Beyond this gamma |x|^2 a Gaussian's exponent is measured, not added up from products, ...
+_FAR = 1e3
+#: ... unless exp(-this) is all there is; so many pairs at once.
+_NEGLIGIBLE, _PAIRS = 45.0, 8192
+#: Kernel values that somebody gives may differ from their transpose by this part of the largest.
+ASYMMETRY = 1e-8
+#: The largest gamma |x|^2 that float32 can be asked to work with.
+_FARTHEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -196,18 +204,72 @@ class RBF(ProductKernel):
     gamma: float = 1.0
 
     def left(self, rows: Rows) -> Any:
-        rows = rows.centred()
-        return rows.extended(2.0 * self.gamma, -self.gamma * rows.squared_norms(), 1.0)
+        rows, rest = self.scaled(rows)
+        return rows.extended(2.0 * rest, -rest * rows.squared_norms(), 1.0)
 
     def right(self, rows: Rows) -> Any:
-        rows = rows.centred()
-        return rows.extended(1.0, 1.0, -self.gamma * rows.squared_norms())
+        rows, rest = self.scaled(rows)
+        return rows.extended(1.0, 1.0, -rest * rows.squared_norms())
 
-    def finish(self, products: Array) -> Array:
-        return np.exp(products, out=products)
+    def scaled(self, rows: Rows) -> tuple[Rows, float]:
+        """The rows from the origin in units near 1/sqrt(gamma), and what that leaves of gamma.
+
+        The unit is a power of two, so that nothing is rounded; and in it only those squares are
+        out of range that have no say.
+        """
+        return Rows(rows.centred().values * self.unit), self.gamma / self.unit / self.unit
+
+    @property
+    def unit(self) -> float:
+        return float(2.0 ** round(np.log2(self.gamma) / 2)) if self.gamma > 0 else 1.0
+
+    def prepare(self, rows: Rows, dtype: Any) -> Factors:
+        with np.errstate(over="ignore"):  # such a row is far from all others, whatever its size
+            factors = super().prepare(rows, dtype)
+        if dtype is np.float32 and -_own_exponents(factors).min(initial=0.0) > _FARTHEST:
+            raise ValueError(
+                f"gamma: {self.gamma:.3g} for rows so far apart that gamma |x - x'|^2 passes "
+                f"{_FARTHEST:.0g}; wanted scaled features, or a smaller gamma"
+            )
+        return factors
+
+    def block(self, a: Factors, b: Factors) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):  # only rows far away; see _measure_anew
+            exponents = a.products(b)
+            self._measure_anew(exponents, a, b)
+            return np.exp(exponents, out=exponents)
 
     def diagonal(self, rows: Rows) -> Array:
         return np.ones(len(rows))
+
+    def _measure_anew(self, exponents: Array, a: Factors, b: Factors) -> None:
+        """Exponents of pairs that are near each other and far from the origin, from differences.
+
+        As a sum of products they would be off by the rounding of |x|^2.
+        """
+        own = _own_exponents(a)
+        far = np.flatnonzero(own < -_FAR)
+        if not len(far):
+            return
+        features = a.right.shape[1] - 2
+        rest = self.gamma / self.unit / self.unit
+        rounding = 8.0 * np.finfo(own.dtype).eps * (features + 2) * own[far]
+        rows, columns = np.nonzero(~(exponents[far] <= (rounding - _NEGLIGIBLE)[:, None]))
+        rows = far[rows]
+        for k in range(0, len(rows), _PAIRS):
+            i, j = rows[k : k + _PAIRS], columns[k : k + _PAIRS]
+            apart = Rows(a.right[i][:, :features] - b.right[j][:, :features])
+            exponents[i, j] = -rest * apart.squared_norms()
+
+
+def _own_exponents(factors: Factors) -> Array:
+    """-gamma |x|^2 of the rows; for sparse ones zeros where none of them is far."""
+    right = factors.right
+    if not sparse.issparse(right):
+        return right[:, -1]
+    if right.data.min(initial=0.0) >= -_FAR:
+        return np.zeros(len(factors))
+    return right[:, [right.shape[1] - 1]].toarray().ravel()
 
 
 @dataclass(frozen=True)

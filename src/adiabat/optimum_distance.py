@@ -93,7 +93,7 @@ class Examination:
             return 0.0
         if self.anchor < 0:
             return np.inf
-        return abs(self.surplus) * float(np.sqrt(self.problem.gram.diagonal[self.anchor]))
+        return abs(self.surplus) * float(np.sqrt(abs(self.problem.gram.diagonal[self.anchor])))
 
     # -- objectives
 
@@ -189,7 +189,7 @@ class Surroundings:
             return 0.0, case.reach
         if len(rows) > _MOST_ROWS or (self.loose and case.anchor < 0):
             return np.inf, case.reach
-        reach = float(np.sqrt(np.max(self.problem.gram.diagonal[rows])))
+        reach = float(np.sqrt(np.max(np.abs(self.problem.gram.diagonal[rows]))))
         matrix = self.problem.gram.block(rows, rows)
         error, hidden = self._wide_error()
         if self.loose:
@@ -259,8 +259,8 @@ class MarginSolve:
         self, matrix: Array, inside: Array, error: Array, hidden: Array, shift: float
     ) -> None:
         members = np.flatnonzero(inside)
-        if not len(members):
-            self.tied, self.left, self.length, self.over = members, error, 0.0, 0.0
+        self.tied, self.left, self.length, self.over = members, error, 0.0, 0.0
+        if not matrix.diagonal()[members].any():  # nobody, or nobody who could move the weights
             return
         inner = matrix[np.ix_(members, members)]
         noise = 8.0 * EPS * max(len(members), 8) * float(inner.diagonal().max() + shift)

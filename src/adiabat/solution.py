@@ -13,8 +13,10 @@ from adiabat.problem import Problem
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
-#: Sums of bounds are equal where they agree to this part of the sum of all bounds.
+#: The active bounds of the two classes balance where they agree to this part of their sum.
 BALANCE = 1e-12
+#: An interval of biases shorter than this breaks no optimality condition.
+_NO_INTERVAL = 1e-9
 #: A margin below this part of the largest sqrt(K(x, x)) counts as none.
 LEAST_MARGIN = 1e-6
 
@@ -57,8 +59,9 @@ def snapped(problem: Problem, theta: Array) -> Array:
     """Coefficients beyond a bound, or closer to it than rounding, put on that bound."""
     theta = np.clip(theta, problem.low, problem.high)
     rounding = 8.0 * EPS * np.abs(theta).sum()
-    theta = np.where(theta <= problem.low + rounding, problem.low, theta)
-    return np.where(theta >= problem.high - rounding, problem.high, theta)
+    above, below = theta - problem.low, problem.high - theta
+    bound = np.where(above <= below, problem.low, problem.high)
+    return np.where(np.minimum(above, below) <= rounding, bound, theta)
 
 
 def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
@@ -74,11 +77,12 @@ def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
 def minimising_biases(positive: Array, bounds: Array, points: Array) -> tuple[float, float]:
     """The same for a free bias, in the words of somebody without a problem at hand.
 
-    A row loses C_i per unit that b lies below its point (y = 1) or above it (y = -1), so the
-    slope of the primal in b is the weight of all points below b less the weight of the positive
-    class: the minimisers are a weighted quantile of the points, an interval exactly where the
-    sums balance. With infinite weights they are all biases between the classes. One class alone
-    is content from its label on.
+    A row is active, and loses C_i per unit, where b lies below its point (y = 1) or above it
+    (y = -1). The slope of the primal in b is the active weight of the negative class less that
+    of the positive one: the minimisers are a single point, an interval exactly where the two
+    balance. Only what is active is counted, so that rows that have no say do not blur it. With
+    infinite weights the minimisers are all biases between the classes. One class alone is
+    content from its label on.
     """
     counts = bounds > 0
     positive, points, weights = positive[counts], points[counts], bounds[counts]
@@ -89,10 +93,14 @@ def minimising_biases(positive: Array, bounds: Array, points: Array) -> tuple[fl
         ends = float(points[positive].max()), float(points[~positive].min())
         return min(ends), max(ends)
     order = np.argsort(points)
-    below = np.cumsum(weights[order])
-    level, slack = weights[positive].sum(), BALANCE * below[-1]
-    first = np.searchsorted(below, level - slack)
-    last = min(np.searchsorted(below, level + slack, side="right"), len(order) - 1)
+    weights, positive = weights[order], positive[order]
+    # just above each point
+    above = np.cumsum(np.where(positive, weights, 0.0)[::-1])[::-1]
+    active_positive = np.append(above[1:], 0.0)
+    active_negative = np.cumsum(np.where(positive, 0.0, weights))
+    slope = active_negative - active_positive
+    slack = BALANCE * (active_negative + active_positive)
+    first, last = np.argmax(slope >= -slack), np.argmax(slope > slack)
     return float(points[order[first]]), float(points[order[last]])
 
 
@@ -102,15 +110,15 @@ def canonical_bias(problem: Problem, points: Array) -> float:
     return 0.5 * (low + high)
 
 
-def balanced(problem: Problem, theta: Array) -> Array:
-    """Coefficients within the slack of a balance of a bound, put on that bound.
+def balanced(problem: Problem, theta: Array, points: Array) -> Array:
+    """Coefficients put on the bounds that they are at where the bias is free in an interval.
 
-    Where the bias is free in an interval, every coefficient stands at a bound, to that slack.
+    There every coefficient stands at a bound, to the slack of a balance; the active bounds are the
+    coefficients. Measured by bounds that nobody reaches, small coefficients would pass for none.
     """
-    if problem.is_hard:
+    low, high = bias_interval(problem, points)
+    if problem.is_hard or high - low <= _NO_INTERVAL:
         return theta
-    slack = BALANCE * float(problem.bounds.sum())
-    near_low, near_high = theta - problem.low <= slack, problem.high - theta <= slack
-    if not (near_low | near_high).all():
-        return theta
-    return np.where(near_low, problem.low, problem.high)
+    bounds = np.where(points > 0.5 * (low + high), problem.high, problem.low)
+    slack = BALANCE * float(np.abs(theta).sum())
+    return bounds if np.abs(bounds - theta).max() <= slack else theta

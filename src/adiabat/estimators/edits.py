@@ -197,9 +197,8 @@ def _bordered(matrix: Array, lines: Array) -> Array:
     old, count = len(matrix), len(matrix) + len(lines)
     if lines.shape[1] != count:
         raise ValueError(
-            f"X has {lines.shape[1]} features, but SVC is expecting {count} features as input: "
-            f"for new rows of a precomputed kernel, their values with the {old} rows held in the "
-            "order of ids_, then with each other"
+            f"X has {lines.shape[1]} features, but SVC is expecting {old} features as input, for "
+            f"the rows held in the order of ids_, and {len(lines)} more, for the new rows"
         )
     whole = np.empty((count, count))
     whole[:old, :old] = matrix

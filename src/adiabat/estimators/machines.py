@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adiabat.errors import NotSeparableError
 from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.gram import Gram
-from adiabat.kernels import Kernel, Rows
+from adiabat.kernels import ASYMMETRY, Custom, Kernel, Rows
 from adiabat.problem import Problem, classification
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+#: Rows on which a callable is tried.
+_SAMPLE = 32
 #: No class: what the machine of a single class has on its other side.
 NOBODY = -2
 
@@ -161,6 +163,20 @@ def problem_of(task: Task, kernel: Kernel, rows: Rows, budget: int) -> Problem:
     return classification(gram, task.y, task.bounds, task.fixed_bias)
 
 
+def require_symmetry(gram: Gram) -> None:
+    """Try a callable on some rows: what is not symmetric there is no kernel."""
+    if not isinstance(gram.kernel, Custom):
+        return
+    some = np.unique(np.linspace(0, len(gram) - 1, _SAMPLE).astype(np.int64))
+    values = gram.block(some, some)
+    asymmetry, largest = np.abs(values - values.T).max(), np.abs(values).max()
+    if asymmetry > ASYMMETRY * largest:
+        raise ValueError(
+            f"kernel: the callable's values of x, x' and of x', x differ by {asymmetry:.3g}, "
+            f"with values up to {largest:.3g}; wanted a symmetric function"
+        )
+
+
 def demand_of(task: Task, kernel: Kernel, rows: Rows) -> Demand:
     """The task in the words of a living machine."""
     # numba comes with living machines, so only those who change one wait for it.
@@ -182,6 +198,7 @@ def train(
     from adiabat.solvers.solve import solve  # noqa: PLC0415
 
     problem = problem_of(task, kernel, rows, effort.budget)
+    require_symmetry(problem.gram)
     monitor = Monitor(verbose=effort.verbose)
     solution = solve(
         problem, tol=effort.tol, max_steps=effort.max_steps, monitor=monitor, start=start

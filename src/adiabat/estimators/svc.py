@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +28,7 @@ from adiabat.estimators.validation import (
     checked_queries,
     class_weights,
 )
-from adiabat.estimators.writing import writing
+from adiabat.estimators.writing import become, writing
 
 if TYPE_CHECKING:
     from adiabat.certificate import Certificate
@@ -257,10 +258,10 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with writing(self):
-            pairwise = is_pairwise(self.kernel)
-            names = Names(ids, groups)
-            examples = checked_examples(self, X, y, sample_weight, names, pairwise=pairwise)
-            self._model = self._trained(examples)
+            draft = copy(self)  # others may be predicting with what is there
+            pairwise, names = is_pairwise(self.kernel), Names(ids, groups)
+            examples = checked_examples(draft, X, y, sample_weight, names, pairwise=pairwise)
+            become(self, {**vars(draft), "_model": self._trained(examples)})
         self._warn_if_unfinished()
         return self
 

@@ -15,12 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from adiabat.estimators.ids import named
-from adiabat.kernels import Rows, rows_of
+from adiabat.kernels import ASYMMETRY, Rows, rows_of
 
 Array = NDArray[Any]
-
-#: A given kernel matrix may differ from its transpose by this part of its largest entry.
-_ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +270,7 @@ def class_weights(class_weight: Any, examples: Examples) -> Array:
         y=examples.classes[examples.codes[counts]],
         sample_weight=examples.weight[counts],
     )
-    for label, value in zip(examples.classes, weights, strict=True):
+    for label, value in zip(examples.classes.tolist(), weights, strict=True):
         if not 0 < value < np.inf:
             raise ValueError(
                 f"class_weight: {value} for class {label!r}; wanted a positive finite number "
@@ -299,7 +296,7 @@ def symmetric(matrix: Array) -> Array:
             "kernel values between the rows"
         )
     asymmetry, largest = np.abs(matrix - matrix.T).max(), np.abs(matrix).max()
-    if asymmetry > _ASYMMETRY * largest:
+    if asymmetry > ASYMMETRY * largest:
         raise ValueError(
             f"X: the precomputed kernel matrix differs from its transpose by {asymmetry:.3g} with "
             f"entries up to {largest:.3g}; wanted a symmetric matrix"

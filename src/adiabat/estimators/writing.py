@@ -46,3 +46,11 @@ def writing(estimator: Any) -> Iterator[None]:
             for name in vars(estimator).keys() - before.keys():
                 delattr(estimator, name)
             raise
+
+
+def become(estimator: Any, state: dict[str, Any]) -> None:
+    """Give an estimator all its attributes anew, in one step that no other thread sees half of."""
+    learned = vars(estimator).keys() - state.keys() - {"_pen"}
+    vars(estimator).update(state)
+    for name in learned:  # feature names, where there are none any more
+        delattr(estimator, name)

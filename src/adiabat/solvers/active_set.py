@@ -73,7 +73,8 @@ class ActiveSet:
         rows = np.flatnonzero(direction)
         rate = direction[rows]
         bound = np.where(rate > 0, self.problem.high[rows], self.problem.low[rows])
-        distance = np.maximum((bound - self.theta[rows]) / rate, 0.0)
+        with np.errstate(over="ignore"):  # a rate of next to nothing meets no bound
+            distance = np.maximum((bound - self.theta[rows]) / rate, 0.0)
         least = distance.min(initial=np.inf)
         if np.isinf(least):
             return np.inf, -1
@@ -200,4 +201,7 @@ def solve_dense(
                 return state.theta, state.bias
             continue
         state.enter(row, sense)
-    raise SolverError(f"active set: no optimum after {limit} steps on {len(theta)} rows")
+    raise SolverError(
+        f"active set: no optimum after {limit} steps on {len(theta)} rows. The kernel values of "
+        "these data are too extreme for float64: scale the features."
+    )

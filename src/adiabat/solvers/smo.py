@@ -148,11 +148,17 @@ def _largest(values: Array, count: int) -> Array:
 def descend(
     problem: Problem, start: Iterate, tol: float, max_steps: int, monitor: Monitor
 ) -> Iterate:
-    """Lower the gap between the two thresholds to ``tol``, or take ``max_steps`` steps."""
+    """Lower the gap between the two thresholds to ``tol``, or take ``max_steps`` steps.
+
+    It ends early where float32 cannot tell kernel values apart any more and so finds no step.
+    """
     state = Decomposition(problem, start, monitor)
     while state.gap > tol and state.taken < max_steps:
+        before = state.taken
         state.select()
         state.improve(tol, max_steps)
         state.measure()
         monitor.report("decomposition", state.taken, state.gap)
+        if state.taken == before:
+            break
     return Iterate(snapped(problem, state.theta / state.scale), state.error)

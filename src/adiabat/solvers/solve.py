@@ -112,7 +112,7 @@ def _unpolished(problem: Problem, near: Iterate) -> Candidate:
 
 def _settled(problem: Problem, candidate: Candidate, monitor: Monitor) -> Solution:
     bias = canonical_bias(problem, candidate.error)
-    theta = balanced(problem, candidate.theta)
+    theta = balanced(problem, candidate.theta, candidate.error)
     return Solution(theta, bias, candidate.error - bias, monitor.steps)
 
 
