@@ -73,7 +73,8 @@ class ActiveSet:
         rows = np.flatnonzero(direction)
         rate = direction[rows]
         bound = np.where(rate > 0, self.problem.high[rows], self.problem.low[rows])
-        distance = np.maximum((bound - self.theta[rows]) / rate, 0.0)
+        with np.errstate(over="ignore"):  # a bound beyond all numbers is never met
+            distance = np.maximum((bound - self.theta[rows]) / rate, 0.0)
         least = distance.min(initial=np.inf)
         if np.isinf(least):
             return np.inf, -1
