@@ -29,17 +29,6 @@ _LEAST, _MAGNITUDE = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 @compiled
-def gather(store: Array, slots: Array, index: Array) -> Array:
-    """store[slots][:, index]; line by line, because writing by columns costs five times that."""
-    result = np.empty((slots.shape[0], index.shape[0]), dtype=np.float32)
-    for a in range(slots.shape[0]):
-        line, into = store[slots[a]], result[a]
-        for b in range(index.shape[0]):
-            into[b] = line[index[b]]
-    return result
-
-
-@compiled
 def weighted_columns(store: Array, slots: Array, weights: Array) -> Array:
     """weights @ store[slots], piece by piece so that the sums stay in cache."""
     n, m = store.shape[1], slots.shape[0]
