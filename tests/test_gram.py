@@ -63,6 +63,8 @@ def test_every_kernel_value_is_counted(n):
         lambda: gram.block(some, others),
         lambda: gram.times(some, np.ones(3)),
         lambda: gram.times(others, np.ones(4), some),
+        lambda: gram.times_single(others, np.ones(4), some),
+        lambda: gram.among(others),
         lambda: gram.magnitude(np.where(np.arange(n) % 2, 1.0, 0.0)),
         gram.release_columns,
         lambda: gram.hold(others),
@@ -104,6 +106,20 @@ def test_columns_in_single_precision_are_those_of_the_matrix(n, ridge):
     wanted = gaussian(X) + ridge * np.eye(n)
     assert gram.columns.values.dtype == np.float32
     assert_close(columns_of(gram, np.arange(n)), wanted, SINGLE)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-20])
+def test_single_precision_without_columns_is_that_of_the_matrix(size):
+    X, ridge = size * drawn(TILE_COLUMNS + 3), size**2 * np.linspace(0.5, 2.0, TILE_COLUMNS + 3)
+    gram = Gram(Linear(), rows_of(X), ridge=ridge)
+    rows, support = np.array([3, 0, 514, 7]), np.array([7, 1, 2, 514])
+    wanted = X @ X.T + np.diag(ridge)
+    among = gram.among(rows)
+    assert among.dtype == np.float32
+    assert_close(among, wanted[np.ix_(rows, rows)] / gram.scale, SINGLE * 10)
+    weights = np.array([1.0, -2.0, 0.5, 3.0]) / size**2
+    sums = gram.times_single(support, weights, rows)
+    assert_close(sums, wanted[np.ix_(rows, support)] @ weights, SINGLE * 100)
 
 
 def test_columns_of_sparse_rows_are_those_of_dense_rows():

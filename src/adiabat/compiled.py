@@ -19,8 +19,11 @@ _FAST = {"nsz", "arcp", "contract", "reassoc", "nnan"}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile at the first call, or take the code from the cache of an earlier process."""
-    loop = njit(cache=True, nogil=True, fastmath=_FAST)(function)
+    """Compile at the first call, or take the code from the cache of an earlier process.
+
+    Divisions are the processor's own: a check for zero keeps a loop from vector instructions.
+    """
+    loop = njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")(function)
     module = function.__module__.rpartition(".")[2]
     if not any(Path(str(loop.stats.cache_path)).glob(f"{module}.{function.__name__}-*.nbi")):
         announce()

@@ -115,6 +115,17 @@ class Gram:
         """Give the memory of the float32 columns back."""
         self._columns = None
 
+    def among(self, rows: Array) -> Array:
+        """K between all of these rows as in the columns: in float32, over ``scale``."""
+        part = self._fill_from.take(rows)
+        values = self.kernel.block(part, part)
+        values = (values if self.scale == 1.0 else values / self.scale).astype(
+            np.float32, copy=False
+        )
+        values.flat[:: len(rows) + 1] += (self.ridge[rows] / self.scale).astype(np.float32)
+        self.evaluations += values.size
+        return values
+
     def block(self, a: Array, b: Array) -> Array:
         """K between the rows at ``a`` and at ``b`` in float64."""
         values = self.kernel.block(self._double.take(a), self._double.take(b))
@@ -125,9 +136,16 @@ class Gram:
 
     def times(self, support: Array, weights: Array, rows: Array | None = None) -> Array:
         """K[rows, support] @ weights in float64, in tiles; all rows where none are named."""
+        return self._summed(self._double, support, weights, rows)
+
+    def times_single(self, support: Array, weights: Array, rows: Array) -> Array:
+        """The same from kernel values as precise as those of the columns."""
+        weights = weights.astype(np.float32) if self.scale == 1.0 else weights
+        return self._summed(self._fill_from, support, weights, rows)
+
+    def _summed(self, prepared: Any, support: Array, weights: Array, rows: Array | None) -> Array:
         rows = np.arange(len(self)) if rows is None else rows
-        among, of = self._double.take(rows), self._double.take(support)
-        result = expansion(self.kernel, among, of, weights)
+        result = expansion(self.kernel, prepared.take(rows), prepared.take(support), weights)
         if self.ridge.any():
             spread = np.zeros(len(self))
             spread[support] = self.ridge[support] * weights

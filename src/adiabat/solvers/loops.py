@@ -4,8 +4,8 @@ Everything is in signed coefficients and in float32 but the coefficients themsel
 decomposition only has to find the categories, the exact answer is computed afterwards.
 
 ``up`` and ``down`` are 0 where a coefficient can still rise or fall, and far away otherwise,
-so that every choice is a plain maximum over the row's errors, which compiles to vector
-instructions; the position of the maximum is looked up in a second pass.
+so that every choice is a plain maximum over the rows' errors. A maximum of floats does not
+compile to vector instructions, one of integers does: ten times as fast.
 """
 
 from __future__ import annotations
@@ -24,19 +24,8 @@ ZERO = np.float32(0.0)
 #: Curvatures below this part of the largest K(x, x) are rounding.
 _FLAT = np.float32(1e-7)
 _TINY = np.float32(1e-37)
-
-
-@compiled
-def gather(store: Array, slots: Array, index: Array) -> Array:
-    """store[slots][:, index] of columns that belong to the rows ``index``: it is symmetric."""
-    result = np.empty((slots.shape[0], index.shape[0]), dtype=np.float32)
-    for a in range(slots.shape[0]):
-        line = store[slots[a]]
-        for b in range(a + 1):
-            value = line[index[b]]
-            result[a, b] = value
-            result[b, a] = value
-    return result
+#: The least integer, and the bits of a float32 that say how large it is.
+_LEAST, _MAGNITUDE = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 @compiled
@@ -69,44 +58,46 @@ def allow(k: int, theta: Array, low: Array, high: Array, up: Array, down: Array)
 
 
 @compiled
-def flat_curvature(diagonal: Array) -> Any:
-    """The least curvature to divide by."""
-    largest = ZERO
-    for k in range(diagonal.shape[0]):
-        largest = max(largest, abs(diagonal[k]))
-    return max(largest * _FLAT, _TINY)
+def position_of_largest(values: Array) -> int:
+    """Where a float32 array is largest: its bits, read as integers, order it after one change."""
+    bits = values.view(np.int32)
+    top = _LEAST
+    for k in range(bits.shape[0]):
+        top = max(top, np.int32(bits[k] ^ ((bits[k] >> 31) & _MAGNITUDE)))
+    found = 0
+    for k in range(bits.shape[0]):
+        found = max(found, k if np.int32(bits[k] ^ ((bits[k] >> 31) & _MAGNITUDE)) == top else 0)
+    return found
 
 
 @compiled
-def first_of_pair(error: Array, up: Array) -> int:
+def flat_curvature(diagonal: Array) -> Any:
+    """The least curvature to divide by."""
+    largest = diagonal[position_of_largest(np.abs(diagonal))]
+    return max(abs(largest) * _FLAT, _TINY)
+
+
+@compiled
+def first_of_pair(error: Array, up: Array, work: Array) -> int:
     """The row that most wants to rise."""
-    top = -FAR
     for k in range(error.shape[0]):
-        top = max(top, error[k] + up[k])
-    i = 0
-    while error[i] + up[i] != top:
-        i += 1
-    return i
+        work[k] = error[k] + up[k]
+    return position_of_largest(work)
 
 
 @compiled
 def second_of_pair(
-    line: Array, diagonal: Array, error: Array, down: Array, i: int, flat: Any, gain: Array
+    line: Array, diagonal: Array, error: Array, down: Array, i: int, flat: Any, work: Array
 ) -> tuple[int, Any]:
-    """The row whose fall against i gains most to second order, and the lowest error."""
+    """The row whose fall against i gains most to second order, and how far any could fall."""
     top, own = error[i], diagonal[i]
-    bottom, best = FAR, ZERO
     for k in range(error.shape[0]):
-        value = error[k] + down[k]
-        bottom = min(bottom, value)
-        fall = max(top - value, ZERO)
-        worth = fall * fall / max(own + diagonal[k] - line[k] - line[k], flat)
-        gain[k] = worth
-        best = max(best, worth)
-    j = 0
-    while gain[j] != best:
-        j += 1
-    return j, bottom
+        work[k] = top - (error[k] + down[k])
+    gap = work[position_of_largest(work)]
+    for k in range(error.shape[0]):
+        fall = max(work[k], ZERO)
+        work[k] = fall * fall / max(own + diagonal[k] - line[k] - line[k], flat)
+    return position_of_largest(work), gap
 
 
 @compiled
@@ -126,16 +117,16 @@ def descend_pairs(
     """Two coefficients a step, their sum kept: for a free bias. How many steps that took."""
     q = error.shape[0]
     up, down = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
-    gain, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
+    work, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
     for k in range(q):
         diagonal[k] = K[k, k]
         allow(k, theta, low, high, up, down)
     flat = flat_curvature(diagonal)
     for step in range(max_steps):
-        i = first_of_pair(error, up)
+        i = first_of_pair(error, up, work)
         line = K[i]
-        j, bottom = second_of_pair(line, diagonal, error, down, i, flat, gain)
-        if error[i] + up[i] - bottom <= tol:
+        j, gap = second_of_pair(line, diagonal, error, down, i, flat, work)
+        if gap + up[i] <= tol:
             return step
         curvature = max(diagonal[i] + diagonal[j] - line[j] - line[j], flat)
         wanted = np.float64((error[i] - error[j]) / curvature)
@@ -150,20 +141,15 @@ def descend_pairs(
 
 @compiled
 def best_single(
-    diagonal: Array, error: Array, up: Array, down: Array, flat: Any, gain: Array
+    diagonal: Array, error: Array, up: Array, down: Array, flat: Any, work: Array
 ) -> tuple[int, Any]:
     """The row whose move gains most to second order, and how much any row wants to move."""
-    worst, best = ZERO, ZERO
     for k in range(error.shape[0]):
-        rise, fall = error[k] + up[k], -(error[k] + down[k])
-        wish = max(rise, fall, ZERO)
-        worst = max(worst, wish)
-        gain[k] = wish * wish / max(diagonal[k], flat)
-        best = max(best, gain[k])
-    i = 0
-    while gain[i] != best:
-        i += 1
-    return i, worst
+        work[k] = max(error[k] + up[k], -(error[k] + down[k]), ZERO)
+    worst = work[position_of_largest(work)]
+    for k in range(error.shape[0]):
+        work[k] = work[k] * work[k] / max(diagonal[k], flat)
+    return position_of_largest(work), worst
 
 
 @compiled
@@ -173,13 +159,13 @@ def descend_singles(
     """One coefficient a step: for a fixed bias, already taken off ``error``."""
     q = error.shape[0]
     up, down = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
-    gain, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
+    work, diagonal = np.empty(q, dtype=np.float32), np.empty(q, dtype=np.float32)
     for k in range(q):
         diagonal[k] = K[k, k]
         allow(k, theta, low, high, up, down)
     flat = flat_curvature(diagonal)
     for step in range(max_steps):
-        i, worst = best_single(diagonal, error, up, down, flat, gain)
+        i, worst = best_single(diagonal, error, up, down, flat, work)
         if worst <= tol:
             return step
         before = theta[i]

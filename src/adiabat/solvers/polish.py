@@ -24,7 +24,6 @@ from adiabat.margin_system import EPS, BlockFactor, BorderedSolve, RevisedFactor
 from adiabat.problem import Problem
 from adiabat.solution import snapped, violations
 from adiabat.solvers.active_set import DenseProblem, UnboundedError, solve_dense
-from adiabat.solvers.loops import weighted_columns
 from adiabat.solvers.monitor import Monitor
 from adiabat.solvers.pool import Pool
 from adiabat.solvers.smo import Iterate
@@ -34,7 +33,7 @@ Array = NDArray[Any]
 #: Rounds at the most, and rounds without fewer changes, before the rescue.
 _ROUNDS, _PATIENCE = 12, 3
 #: Corrections of a float32 factor's answer in a round, and at the end.
-_CORRECTIONS, _LAST_CORRECTIONS = 2, 12
+_CORRECTIONS, _LAST_CORRECTIONS = 1, 12
 #: Systems up to this size get one correction more, in the widest floating type.
 _WIDE_ROWS = 1024
 #: A factor is used again where not more than one in so many members has changed.
@@ -43,8 +42,10 @@ _REVISION = 12
 _HELPS = 0.25
 #: Float64 rounding that moves decision values by less needs no wider sums.
 _SHARP = 1e-9
-#: Rows that may join the pool at once in a rescue; columns brought up to date at once.
+#: Rows that may join the pool at once in a rescue.
 _BATCH = 256
+#: Rows of the pool, about, in which the noise of float32 errors is seen.
+_SAMPLE = 256
 #: Float32 errors are trusted to this many of the rounding errors seen in the pool.
 _TRUST = 4.0
 #: Rounding of a float32 kernel value and of a sum of them, generously.
@@ -68,6 +69,7 @@ class Polish:
 
     def __init__(self, problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> None:
         self.problem, self.monitor, self.tol = problem, monitor, tol
+        self.gram, self.root = problem.gram, np.sqrt(np.abs(problem.gram.diagonal))
         self.low, self.high, self.target = problem.low, problem.high, problem.target
         self.shift = _shift(problem)
         self.start = start
@@ -79,7 +81,7 @@ class Polish:
     def restart(self) -> None:
         """Back to the feasible point where the polish began; the pool stays."""
         self.theta, self.error = self.start.theta.copy(), self.start.error.copy()
-        self.seen = self.theta.copy()  # the coefficients that ``error`` belongs to
+        self.anchor = self.start
         self.free = self.between()
         self.bias = self.middle()
         self.noise = 0.0  # of errors outside the pool, as seen inside it
@@ -187,20 +189,42 @@ class Polish:
         return factor is self.base and self.base.dtype is np.float64
 
     def follow(self) -> None:
-        """Bring the errors of all rows up to date: in float32 outside, exactly in the pool."""
-        gram, rows = self.problem.gram, self.pool.rows
-        change = (self.theta - self.seen)[rows] * gram.scale
-        self.seen = self.theta.copy()
-        moved = np.flatnonzero(change)
-        batch = min(_BATCH, gram.columns.capacity)
-        for i in range(0, len(moved), batch):
-            some = moved[i : i + batch]
-            slots = gram.hold(rows[some])
-            weights = change[some].astype(np.float32)
-            self.error -= weighted_columns(gram.columns.values, slots, weights)
+        """Errors at the present coefficients: exact in the pool, in float32 of rows near it.
+
+        No other row can have changed its category since the anchor, where float32 errors of all
+        rows are known; where that leaves most rows in doubt, the anchor comes here.
+        """
+        rows, anchor = self.pool.rows, self.anchor
         exact = self.pool.error(self.theta)
-        self.noise = float(np.max(np.abs(exact - self.error[rows]), initial=0.0))
+        change = (self.theta - anchor.theta)[rows]
+        moved = np.flatnonzero(change)
+        near = self.unclear(anchor.error, self.drift(change, exact)) & ~self.pool.inside
+        afresh = 2 * np.count_nonzero(near) > len(near) - len(rows)
+        if afresh:
+            near[:] = True
+        near[rows[:: 1 + len(rows) // _SAMPLE]] = True
+        others = np.flatnonzero(near)
+        self.error = anchor.error.copy()
+        self.error[others] -= self.gram.times_single(rows[moved], change[moved], others)
+        self.noise = float(np.max(np.abs(exact - self.error[rows])[near[rows]], initial=0.0))
         self.error[rows] = exact
+        if afresh:
+            self.anchor = Iterate(self.theta.copy(), self.error.copy())
+
+    def drift(self, change: Array, exact: Array) -> Array:
+        """By how much decision values may have changed since the anchor: |dw| |phi(x)|."""
+        if not self.gram.kernel.convex or not self.free.any():
+            return np.full(len(self.theta), np.inf)
+        squared = float(change @ (self.pool.error(self.anchor.theta) - exact))
+        return np.sqrt(max(squared, 0.0)) * self.root
+
+    def unclear(self, error: Array, margin: Array) -> Array:
+        """Whether errors that are uncertain by so much leave a row's category in doubt."""
+        margin = margin + _SINGLE * float(self.root.max() * (np.abs(self.theta) @ self.root))
+        margin += 10.0 * self.noise
+        error = error - self.bias
+        rise = (self.theta < self.high) & (error >= -margin)
+        return rise | ((self.theta > self.low) & (error <= margin))
 
     def exchange(self, doubt: float) -> int:
         """Rows in the wrong category change place; how many did."""
@@ -286,17 +310,12 @@ class Polish:
 
     def confirm(self) -> None:
         """Errors in float64 for every row whose category float32 leaves in doubt."""
-        gram = self.problem.gram
         support = np.flatnonzero(self.theta)
-        root = np.sqrt(np.abs(gram.diagonal))
-        doubt = _SINGLE * float(root.max() * (np.abs(self.theta) @ root)) + 10.0 * self.noise
-        error = self.error - self.bias
-        clear = np.where(self.theta < self.high, error < -doubt, True)
-        clear &= np.where(self.theta > self.low, error > doubt, True)
-        if len(clear) * len(support) <= _CHEAP or not self.free.any():
-            clear[:] = False
-        rows = np.flatnonzero(~clear)
-        self.error[rows] = self.target[rows] - gram.times(support, self.theta[support], rows)
+        unclear = self.unclear(self.error, np.zeros(len(self.theta))) & ~self.pool.inside
+        if len(unclear) * len(support) <= _CHEAP or not self.free.any():
+            unclear[:] = True
+        rows = np.flatnonzero(unclear)
+        self.error[rows] = self.target[rows] - self.gram.times(support, self.theta[support], rows)
 
 
 def _shift(problem: Problem) -> float:

@@ -15,6 +15,8 @@ logger = logging.getLogger("adiabat")
 
 #: Lines of the matrix computed at once: no second matrix of that size is ever needed.
 _LINES = 128
+#: Coefficients whose errors are remembered: the present ones, those before, and an anchor's.
+_REMEMBERED = 3
 #: Megabytes from which a margin system is announced.
 _WORTH_SAYING = 64.0
 
@@ -41,6 +43,7 @@ class Pool:
         self.inside = np.zeros(len(problem), dtype=bool)
         self.matrix = self._room = np.empty((0, 0))
         self.outside = np.empty(0)
+        self._known: list[tuple[Array, Array]] = []
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,6 +55,7 @@ class Pool:
             return
         gram, old = self.problem.gram, len(self)
         self.inside[rows] = True
+        self._known = []
         fixed = np.flatnonzero((theta != 0) & ~self.inside)
         self.rows = np.concatenate([self.rows, rows])
         self.matrix = matrix = self._grown(len(self.rows))
@@ -84,5 +88,11 @@ class Pool:
         return (self.target[self.rows] - self.outside)[inside] - own
 
     def error(self, theta: Array) -> Array:
-        """target - K theta on the pool, in float64."""
-        return self.target[self.rows] - self.matrix @ theta[self.rows] - self.outside
+        """target - K theta on the pool, in float64; the last answers are remembered."""
+        weights = theta[self.rows]
+        for known, error in self._known:
+            if np.array_equal(known, weights):
+                return error
+        error = self.target[self.rows] - self.matrix @ weights - self.outside
+        self._known = [(weights, error), *self._known[: _REMEMBERED - 1]]
+        return error

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from adiabat.problem import Problem
 from adiabat.solution import snapped
-from adiabat.solvers.loops import descend_pairs, descend_singles, gather, weighted_columns
+from adiabat.solvers.loops import descend_pairs, descend_singles, weighted_columns
 from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
@@ -122,21 +122,20 @@ class Decomposition:
     def improve(self, tol: float, max_steps: int) -> None:
         """Solve the working set and carry its changes to every row."""
         rows = np.sort(self.working)
-        slots = self.gram.hold(rows)
-        store = self.gram.columns.values
         box = Box(self.theta[rows], self.low[rows], self.high[rows])
         self.taken += self.steps.descend(
-            gather(store, slots, rows),
+            self.gram.among(rows),
             box,
             self.error[rows].astype(np.float32),
             max(_INNER * self.gap, 0.5 * tol),
             min(100 * len(rows), max_steps - self.taken),
         )
-        theta = box.theta
-        moved = np.flatnonzero(theta != self.theta[rows])
-        change = (theta - self.theta[rows])[moved].astype(np.float32)
-        self.error -= weighted_columns(store, slots[moved], change)
-        self.theta[rows] = theta
+        change = box.theta - self.theta[rows]
+        moved = np.flatnonzero(change)
+        slots = self.gram.hold(rows[moved])
+        weights = change[moved].astype(np.float32)
+        self.error -= weighted_columns(self.gram.columns.values, slots, weights)
+        self.theta[rows] = box.theta
 
 
 def _largest(values: Array, count: int) -> Array:

@@ -25,7 +25,7 @@ Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 #: The descent stops at this gap; the polish takes over.
-_NEAR = 0.1
+_NEAR = 0.05
 #: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows.
 _STEPS, _STEPS_PER_ROW = 20_000, 30
 #: Infinite bounds are this, and finite ones at most the second, over the median of K(x, x),
@@ -68,6 +68,7 @@ def solve(
             return _settled(problem, _unpolished(problem, near), monitor)
     else:
         near = descend(_bounded(problem), first, _NEAR, limit, monitor)
+    problem.gram.release_columns()  # they have served
     try:
         candidate = polish(problem, near, 0.1 * tol, monitor)
     except UnboundedError as ray:
