@@ -13,6 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adiabat.adiabatic.arrival import (
+    CLEAR,
+    CLOSE,
+    PIVOT,
+    REACH,
+    ROUNDING,
+    SIZE,
+    SUM,
+    WORST,
+    end_leg,
+    go_as_errors_want,
+    measure,
+)
 from adiabat.adiabatic.layout import (
     ASIDE,
     BIAS,
@@ -38,14 +51,13 @@ from adiabat.adiabatic.layout import (
     SCALE,
     STRETCHING,
     THETA,
-    TIED,
     UPPER,
     WAITING,
     WANTS_COLUMN,
     WANTS_ROOM,
 )
 from adiabat.adiabatic.living import Living, LostError
-from adiabat.adiabatic.margin import refine, untie
+from adiabat.adiabatic.margin import refine
 from adiabat.adiabatic.path import astray, follow, member_errors
 from adiabat.margin_system import EPS
 from adiabat.solution import BALANCE, minimising_biases
@@ -60,6 +72,8 @@ _BREATH = 1e8
 _CORRECTIONS, _HOPE = 4, 0.25
 #: Errors that need no correction, and errors that need no new factor, in units of rounding.
 _CLEAN, _ENOUGH = 0.125, 8.0
+#: Parts of the coefficients' sizes: a sum of them is zero, a coefficient is at its bound.
+_BALANCED, _SPECK = 4.0 * EPS, 8.0 * EPS
 #: A row at a bound that wants to leave it by more than this sets out again, so many times.
 _MISSED, _RETURNS = 1e-10, 3
 #: Rounding that moves decision values by less needs no wider sums; members times rows up to
@@ -91,6 +105,7 @@ class Journey:
         self.living = living
         living.scalars[PATIENT] = float(patient)
         self.changes = self.refactorisations = 0
+        self.figures = np.zeros(8)
         self._setting_out: list[Array] = []
         self._bounds_to_be: list[tuple[Array, Array, Array]] = []
 
@@ -125,14 +140,9 @@ class Journey:
         self._go_as_errors_want(rows)
         self._setting_out.append(rows)
 
-    def _go_as_errors_want(self, rows: Array) -> None:
-        living = self.living
-        if not len(rows):
-            return
-        error, sides = living.errors(rows), living.sides(rows)
-        sides[error > 0.0], sides[error < 0.0] = UPPER, LOWER
-        weightless = living.rows[LOW, rows] >= living.rows[HIGH, rows]
-        living.kinds[rows] = np.where(weightless, ASIDE, sides)
+    def _go_as_errors_want(self, some: Array) -> None:
+        table, _, _, rows, slots, kinds, _, scalars, counts = self.living.state
+        go_as_errors_want(table, rows, slots, kinds, scalars, counts, some)
 
     def goals(self, rows: Array) -> Array:
         """Where rows that are no members belong: the bound of their side, or zero."""
@@ -152,13 +162,19 @@ class Journey:
         LostError
             Where the path has no end or does not lead to the optimum.
         """
-        self.living.scalars[SCALE] = float(np.abs(self.living.theta).sum())
-        self._all_legs()
+        rows, goals = self._set_out()
+        living, seen = self.living, self._measured()
+        living.scalars[SCALE] = seen[SIZE]
+        if living.counts[STRETCHING] or (goals != living.rows[THETA, rows]).any():
+            self._all_legs(rows, goals)
+        else:
+            self._take_bounds()
+            if seen[CLEAR] > BALANCE * seen[SIZE]:
+                return
         self._arrive()
 
-    def _all_legs(self) -> None:
+    def _all_legs(self, rows: Array, goals: Array) -> None:
         """First those who know where they go, then those who go until their error is zero."""
-        rows, goals = self._set_out()
         endless = np.isinf(goals)
         while endless.any() and not endless.all():
             waiting = rows[endless]
@@ -168,6 +184,12 @@ class Journey:
             rows, goals = self._set_out()
             endless = np.isinf(goals)
         self._leg(rows, goals, np.inf if endless.any() else 1.0)
+
+    def _take_bounds(self) -> None:
+        """Nobody has to move for the bounds that were agreed."""
+        for rows, low, high in self._bounds_to_be:
+            self.living.rows[LOW, rows], self.living.rows[HIGH, rows] = low, high
+        self._bounds_to_be = []
 
     def _set_out(self) -> tuple[Array, Array]:
         """Who is to move, and where to."""
@@ -216,23 +238,15 @@ class Journey:
 
     def _end_leg(self) -> None:
         """Everybody is where it was to go."""
-        living, n = self.living, self.living.n
-        values, kinds = living.rows, living.kinds[:n]
-        on_way = np.flatnonzero(values[PACE, :n])
-        tied = on_way[kinds[on_way] == TIED]
-        kinds[tied] = np.where(values[PACE, tied] == values[HIGH_PACE, tied], UPPER, LOWER)
-        goals = self.goals(on_way)
-        values[THETA, on_way] = np.where(np.isfinite(goals), goals, values[THETA, on_way])
-        values[PACE, on_way] = 0.0
-        for rows, low, high in self._bounds_to_be:
-            values[LOW, rows], values[HIGH, rows] = low, high
-            values[LOW_PACE, rows] = values[HIGH_PACE, rows] = 0.0
+        living = self.living
+        end_leg(living.rows, living.kinds, living.scalars, living.counts)
+        for rows, low, high in self._bounds_to_be:  # they were met up to rounding
+            theta, kinds = living.rows[THETA, rows], living.kinds[rows]
+            theta = np.where((kinds == UPPER) & np.isfinite(high), high, theta)
+            theta = np.where((kinds == LOWER) & np.isfinite(low), low, theta)
+            living.rows[LOW, rows], living.rows[HIGH, rows] = low, high
+            living.rows[THETA, rows] = theta
         self._bounds_to_be = []
-        values[THETA, :n] = np.where(kinds == UPPER, values[HIGH, :n], values[THETA, :n])
-        values[THETA, :n] = np.where(kinds == LOWER, values[LOW, :n], values[THETA, :n])
-        living.counts[MOVING] = living.counts[STRETCHING] = 0
-        living.end_of_path()
-        untie(living.rows, living.kinds, living.scalars, living.counts)
 
     # -- the arrival
 
@@ -243,23 +257,49 @@ class Journey:
         if self.changes % _RENEWAL == 0:
             living.renew()
         for _ in range(_RETURNS):
-            self._correct()
-            self._keep_within()
-            self._sharpen()
-            self._settle_bias()
+            if not self._is_settled():
+                self._correct()
+                while self._keep_within():
+                    self._correct()
+                self._sharpen()
+                self._settle_bias()
             lost = self._lost()
             if not len(lost):
                 self._require_balance()
                 return
             self.settle(lost)
-            self._all_legs()
+            self._all_legs(*self._set_out())
         raise LostError("rows at their bounds still want to leave them")
+
+    def _measured(self) -> Array:
+        """What there is to know of the state now, as ``arrival.measure`` tells it."""
+        table, _, factor, rows, slots, _, members, scalars, counts = self.living.state
+        measure(table, factor, rows, slots, members, scalars, counts, self.figures)
+        return self.figures
+
+    def _is_settled(self) -> bool:
+        """Whether there is nothing to be mended: the usual case."""
+        seen, living = self._measured(), self.living
+        imbalance = living.total - seen[SUM] if living.bias is None else 0.0
+        return bool(
+            living.size
+            and seen[WORST] <= _CLEAN * seen[ROUNDING]
+            and abs(imbalance) <= _BALANCED * max(seen[SIZE], 1.0)
+            and seen[CLOSE] > _SPECK * living.scalars[SCALE]
+            and seen[CLEAR] > BALANCE * seen[SIZE]
+            and self._is_sharp(seen)
+        )
+
+    def _is_sharp(self, seen: Array) -> bool:
+        """Whether float64 is enough: |dw| <= |L^-1 e| for what rounding leaves of the errors e."""
+        spread = np.sqrt(self.living.size) / seen[PIVOT]
+        return bool(seen[ROUNDING] * spread * seen[REACH] <= _SHARP)
 
     def _require_balance(self) -> None:
         """The equality holds to rounding."""
-        living = self.living
-        left = abs(living.total - float(living.theta.sum())) if living.bias is None else 0.0
-        if left > 32.0 * EPS * max(float(np.abs(living.theta).sum()), 1.0):
+        living, seen = self.living, self._measured()
+        left = abs(living.total - seen[SUM]) if living.bias is None else 0.0
+        if left > 32.0 * EPS * max(seen[SIZE], 1.0):
             raise LostError(f"the coefficients are {left:.3g} off their sum")
 
     def _lost(self) -> Array:
@@ -267,7 +307,7 @@ class Journey:
         living = self.living
         table, _, _, rows, slots, kinds, _, scalars, counts = living.state
         lost = np.empty(living.n)
-        bar = _MISSED + living.rounding()
+        bar = _MISSED + self.figures[ROUNDING]
         if astray(table, rows, slots, kinds, scalars, counts, lost) <= bar:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(lost > bar)
@@ -280,21 +320,22 @@ class Journey:
         living.refactor()
         self.refactorisations += 1
         left = self._refined()
-        if left > _ENOUGH + _MISSED / living.rounding():
+        if left > _ENOUGH + _MISSED / self.figures[ROUNDING]:
             raise LostError(f"the members stay {left:.3g} roundings off their margin")
 
     def _refined(self) -> float:
         """Correct as long as that helps; the largest error that is left, in units of rounding."""
         living = self.living
         table, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
-        rounding, last, hopes = living.rounding(), np.inf, _CORRECTIONS
-        balance = 4.0 * EPS * max(float(np.abs(living.theta).sum()), 1.0)
+        last, hopes = np.inf, _CORRECTIONS
         while living.size:
-            error = member_errors(table, rows, slots, members, scalars, counts)
+            seen = self._measured()
             imbalance = living.total - float(living.theta.sum()) if scalars[LOOSE] else 0.0
-            left = max(float(np.abs(error).max()) / rounding, abs(imbalance) / balance)
+            unbalanced = abs(imbalance) / (_BALANCED * max(seen[SIZE], 1.0))
+            left = float(max(seen[WORST] / seen[ROUNDING], unbalanced))
             if left <= _CLEAN or left > _HOPE * last or not hopes:
                 return left
+            error = member_errors(table, rows, slots, members, scalars, counts)
             blocking = refine(
                 slot_of, factor, rows, slots, members, scalars, counts, error, imbalance
             )
@@ -305,16 +346,9 @@ class Journey:
         return 0.0
 
     def _sharpen(self) -> None:
-        """Correct by errors whose rounding an ill-conditioned system can bear.
-
-        |dw| <= |L^-1 e| for what rounding leaves of the members' errors e.
-        """
+        """Correct by errors whose rounding an ill-conditioned system can bear."""
         living = self.living
-        if not living.size or living.size * len(living.theta) > _WIDE:
-            return
-        pivots = living.factor.diagonal()[: living.size]
-        spread = np.sqrt(living.size) / float(pivots.min())
-        if living.rounding() * spread * float(living.rows[ROOT, : living.n].max()) <= _SHARP:
+        if not living.size or living.size * living.n > _WIDE or self._is_sharp(self._measured()):
             return
         _, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
         for _ in range(_WIDE_CORRECTIONS):
@@ -324,13 +358,15 @@ class Journey:
             if blocking >= 0:
                 self._dismiss(members[[blocking]])
 
-    def _keep_within(self) -> None:
-        """Members that are at a bound to rounding stand on it."""
+    def _keep_within(self) -> bool:
+        """Members that are at a bound to rounding stand on it; whether there were any."""
         living, inside = self.living, self.living.inside
         theta = living.rows[THETA, inside]
         low, high = living.rows[LOW, inside], living.rows[HIGH, inside]
-        speck = 8.0 * EPS * living.scalars[SCALE]
-        self._dismiss(inside[(theta <= low + speck) | (theta >= high - speck)])
+        speck = _SPECK * living.scalars[SCALE]
+        near = inside[(theta <= low + speck) | (theta >= high - speck)]
+        self._dismiss(near)
+        return bool(len(near))
 
     def _settle_bias(self) -> None:
         """Where no member is clearly within its bounds the bias is the middle of an interval."""
@@ -341,7 +377,7 @@ class Journey:
         low, high = values[LOW, :n], values[HIGH, :n]
         if (np.isinf(low).any() or np.isinf(high).any()) and len(inside):
             return
-        slack = BALANCE * float((high - low).sum())
+        slack = BALANCE * float(np.abs(living.theta).sum())
         theta = values[THETA, inside]
         if ((theta - low[inside] > slack) & (high[inside] - theta > slack)).any():
             return

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adiabat.adiabatic.arrival import differing
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, HIGH, LOW, ROOT, THETA
+from adiabat.adiabatic.layout import BIAS, HIGH, ROOT, THETA
 from adiabat.adiabatic.living import Living, LostError, Standing
 from adiabat.growing_gram import GrowingGram
 from adiabat.kernels import Kernel, Rows, is_given
@@ -124,12 +125,11 @@ class Keeper:
 
     def _rebound(self, demand: Demand, row_of: Array) -> None:
         """Tell the rows that stay of their other bounds."""
-        held, kept = self.living.rows, np.flatnonzero(row_of != NEW)
-        rows = row_of[kept]
-        low, high = demand.low[kept], demand.high[kept]
-        other = np.flatnonzero((held[LOW, rows] != low) | (held[HIGH, rows] != high))
-        if len(other):
-            self.journey.rebound(rows[other], low[other], high[other])
+        found = np.empty_like(row_of)
+        count = differing(self.living.rows, row_of, demand.low, demand.high, found)
+        if count:
+            other = found[:count]
+            self.journey.rebound(row_of[other], demand.low[other], demand.high[other])
 
     def _hold(self, demand: Demand, row_of: Array) -> None:
         """Take in what is new."""

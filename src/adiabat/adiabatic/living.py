@@ -14,7 +14,6 @@ from adiabat.adiabatic.layout import (
     BASE,
     BASE_BIAS,
     BIAS,
-    DRIFT,
     END,
     HIGH,
     LENGTH,
@@ -27,7 +26,6 @@ from adiabat.adiabatic.layout import (
     MOVED,
     ORDER,
     PERTURBATIONS,
-    PLACE,
     ROOT,
     ROWS,
     SEEN,
@@ -43,7 +41,7 @@ from adiabat.adiabatic.margin import join, take_out
 from adiabat.errors import AdiabatError
 from adiabat.growing_gram import GrowingGram, grown, with_room
 from adiabat.kernels import expansion
-from adiabat.margin_system import EPS, factor_in_panels
+from adiabat.margin_system import factor_in_panels
 
 Array = NDArray[Any]
 
@@ -293,20 +291,6 @@ class Living:
         n = self.n
         self.rows[SEEN, :n] = errors
         self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
-
-    def rounding(self) -> float:
-        """What rounding can do to an error, generously."""
-        theta, root = self.theta, self.rows[ROOT, : self.n]
-        size = float(np.abs(theta) @ root) * float(root.max(initial=0.0))
-        return 16.0 * EPS * (size + abs(self.scalars[BIAS]) + 1.0)
-
-    def end_of_path(self) -> None:
-        """Nothing is on its way any more: what drifted is done."""
-        n = self.n
-        if self.scalars[PLACE] != 0.0:
-            self.rows[BASE, :n] -= self.scalars[PLACE] * self.rows[DRIFT, :n]
-        self.rows[DRIFT, :n] = 0.0
-        self.scalars[PLACE] = 0.0
 
     # -- rows
 
