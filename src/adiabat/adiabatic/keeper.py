@@ -110,10 +110,11 @@ class Keeper:
         LostError
             Where the way could not be found. The machine is of no use any more.
         """
-        kept = origin != NEW
-        gone = np.delete(self.row_of, origin[kept])
-        row_of = np.full(len(origin), NEW)
-        row_of[kept] = self.row_of[origin[kept]]
+        kept = origin[origin != NEW]
+        gone = self.row_of[:0]
+        if len(kept) < len(self.row_of):
+            gone = np.delete(self.row_of, kept)
+        row_of = np.append(self.row_of, NEW)[origin]
         self._rebound(demand, row_of)
         self.journey.lead_out(gone)
         self._hold(demand, row_of)

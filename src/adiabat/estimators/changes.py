@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.estimators.edits import NEW, Edit
+from adiabat.estimators.edits import Edit
 from adiabat.estimators.machines import Machine
 from adiabat.estimators.members import MemberCertificates, certified
 from adiabat.estimators.model import Model, spent_on
@@ -82,8 +82,10 @@ class Change:
 
 def categories(model: Model, machine: Machine) -> Array:
     """What each row held is in a machine, as an index to CATEGORIES; -1 for none of its rows."""
-    kinds = np.full(len(model.examples), -1, dtype=np.int8)
-    kinds[machine.task.index] = np.where(machine.in_error, 2, np.where(machine.on_margin, 1, 0))
+    if len(machine.task.index) == len(model.examples):
+        return machine.categories
+    kinds = np.full(len(model.examples), -1)
+    kinds[machine.task.index] = machine.categories
     return kinds
 
 
@@ -121,17 +123,17 @@ def _flow(before: Model | None, after: Model | None, edit: Edit) -> dict[tuple[s
 
 def _pair_flow(old: Array | None, new: Array | None, stayed: Array) -> Counter[tuple[str, str]]:
     """The same for one machine; who was or is none of its rows came or went."""
-    was = np.full(len(stayed), -1) if old is None else np.append(old, -1)[stayed]
-    now = np.full(len(stayed), -1) if new is None else new
-    counted = np.bincount(4 * (was + 1) + now + 1, minlength=16)
-    if old is not None:
-        left = np.delete(old, stayed[stayed != NEW])
-        counted[:16:4] += np.bincount(left + 1, minlength=4)
+    none = np.full(len(stayed), -1)
+    was = none if old is None else np.append(old, -1)[stayed]
+    now = none if new is None else new
+    counted = np.bincount(4 * was + now + 5, minlength=16)
+    if old is not None:  # who was there and did not stay
+        counted[::4] += np.bincount(old + 1, minlength=4) - np.bincount(was + 1, minlength=4)
     names_before, names_after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
     return Counter(
         {
-            (names_before[at // 4], names_after[at % 4]): int(count)
-            for at, count in enumerate(counted)
-            if count and at
+            (names_before[at // 4], names_after[at % 4]): count
+            for at, count in enumerate(counted.tolist())
+            if count and at // 4 + at % 4
         }
     )

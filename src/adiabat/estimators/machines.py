@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,11 @@ class Machine:
     finished: bool
     kernel_evaluations: int
     perturbations: int = 0
+
+    @cached_property
+    def categories(self) -> Array:
+        """0 for a reserve row, 1 for a margin row, 2 for an error row."""
+        return (self.theta != 0.0) + self.in_error.astype(np.int64)
 
     @property
     def on_margin(self) -> Array:
