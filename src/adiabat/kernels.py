@@ -64,12 +64,20 @@ class Rows:
 
     def extended(self, factor: float, *columns: Any) -> Any:
         """``factor`` times the rows, with further columns (arrays or constants) at the right."""
-        extra = np.empty((len(self), len(columns)))
-        for k, column in enumerate(columns):
-            extra[:, k] = column
+        rows, features = self.values.shape
         if sparse.issparse(self.values):
+            extra = _with_columns(np.empty((rows, len(columns))), 0, columns)
             return sparse.csr_matrix(sparse.hstack([self.values * factor, extra], format="csr"))
-        return np.hstack([self.values * factor, extra])
+        wide = np.empty((rows, features + len(columns)))
+        np.multiply(self.values, factor, out=wide[:, :features])
+        return _with_columns(wide, features, columns)
+
+
+def _with_columns(array: Array, first: int, columns: Any) -> Array:
+    """The array with columns (arrays or constants) written to it from the first on."""
+    for k, column in enumerate(columns):
+        array[:, first + k] = column
+    return array
 
 
 def rows_of(X: Any) -> Rows:
@@ -126,8 +134,10 @@ class Factors:
         BLAS has a way of its own for a single row, so that one is asked for twice.
         """
         if not sparse.issparse(self.left):
-            left = np.repeat(self.left, 2, axis=0) if len(self) == 1 else self.left
-            right = np.repeat(other.right, 2, axis=0) if len(other) == 1 else other.right
+            if len(self) > 1 and len(other) > 1:
+                return np.matmul(self.left, other.right.T)
+            left = self.left if len(self) > 1 else np.concatenate([self.left] * 2)
+            right = other.right if len(other) > 1 else np.concatenate([other.right] * 2)
             return np.matmul(left, right.T)[: len(self), : len(other)]
         return np.ascontiguousarray((self.left @ other.right.T).toarray())
 
@@ -203,14 +213,6 @@ class RBF(ProductKernel):
 
     gamma: float = 1.0
 
-    def left(self, rows: Rows) -> Any:
-        rows, rest = self.scaled(rows)
-        return rows.extended(2.0 * rest, -rest * rows.squared_norms(), 1.0)
-
-    def right(self, rows: Rows) -> Any:
-        rows, rest = self.scaled(rows)
-        return rows.extended(1.0, 1.0, -rest * rows.squared_norms())
-
     def scaled(self, rows: Rows) -> tuple[Rows, float]:
         """The rows from the origin in units near 1/sqrt(gamma), and what that leaves of gamma.
 
@@ -225,7 +227,10 @@ class RBF(ProductKernel):
 
     def prepare(self, rows: Rows, dtype: Any) -> Factors:
         with np.errstate(over="ignore"):  # such a row is far from all others, whatever its size
-            factors = super().prepare(rows, dtype)
+            rows, rest = self.scaled(rows)
+            own = -rest * rows.squared_norms()
+            left, right = rows.extended(2.0 * rest, own, 1.0), rows.extended(1.0, 1.0, own)
+            factors = Factors(left.astype(dtype, copy=False), right.astype(dtype, copy=False))
         if dtype is np.float32 and -_own_exponents(factors).min(initial=0.0) > _FARTHEST:
             raise ValueError(
                 f"gamma: {self.gamma:.3g} for rows so far apart that gamma |x - x'|^2 passes "

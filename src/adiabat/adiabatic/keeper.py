@@ -140,7 +140,7 @@ class Keeper:
         order = self.learned + np.arange(len(new))
         self.learned += len(new)
         living = self.living
-        prepared = demand.prepared(new, self._columns(row_of))
+        prepared = demand.prepared(new, self._columns(row_of) if is_given(demand.kernel) else new)
         rows = living.hold(prepared, demand.standing(new, order), demand.ridge[new])
         row_of[new] = rows
         self.journey.settle(rows)

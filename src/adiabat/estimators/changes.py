@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -37,10 +35,6 @@ class Change:
         The method that made it.
     rows : int
         How many rows it named.
-    flow : mapping
-        How many rows went from one category to another, by pairs of "reserve", "margin" and
-        "error"; "new" and "gone" stand for rows that came and went. With more than two classes
-        a row counts in each of its machines.
     perturbations : int
         Changes of category on the way.
     kernel_evaluations : int
@@ -50,6 +44,10 @@ class Change:
         following the path or the path was lost.
     seconds : float
         What it took.
+    flow : dict
+        How many rows went from one category to another, by pairs of "reserve", "margin" and
+        "error"; "new" and "gone" stand for rows that came and went. With more than two classes
+        a row counts in each of its machines.
     certificate : Certificate or MemberCertificates or None
         The proof that goes with the model after the change, measured when it is first asked
         for; None where no row was left.
@@ -67,12 +65,22 @@ class Change:
 
     verb: str
     rows: int
-    flow: Mapping[tuple[str, str], int]
     perturbations: int
     kernel_evaluations: int
     solved: int
     seconds: float
+    _counted: Array = field(repr=False)
     _model: Model | None = field(default=None, repr=False)
+
+    @cached_property
+    def flow(self) -> dict[tuple[str, str], int]:
+        """How many rows went from where to where."""
+        before, after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
+        return {
+            (before[at // 4], after[at % 4]): count
+            for at, count in enumerate(self._counted.tolist())
+            if count and at  # neither before nor after is no flow
+        }
 
     @cached_property
     def certificate(self) -> Certificate | MemberCertificates | None:
@@ -97,11 +105,11 @@ def told(
     return Change(
         verb=verb,
         rows=edit.named,
-        flow=_flow(before, after, edit),
         perturbations=spent.perturbations,
         kernel_evaluations=spent.kernel_evaluations,
         solved=solved,
         seconds=perf_counter() - started,
+        _counted=_counted_flow(before, after, edit),
         _model=after,
     )
 
@@ -112,28 +120,20 @@ def _by_pair(model: Model | None) -> dict[tuple[Any, Any], Array]:
     return {model.labels(machine): categories(model, machine) for machine in model.machines}
 
 
-def _flow(before: Model | None, after: Model | None, edit: Edit) -> dict[tuple[str, str], int]:
-    """How many rows went from where to where."""
+def _counted_flow(before: Model | None, after: Model | None, edit: Edit) -> Array:
+    """How many rows went from where to where, as a table of four times four."""
     old, new = _by_pair(before), _by_pair(after)
-    counted: Counter[tuple[str, str]] = Counter()
+    none = np.full(len(edit.stayed), -1)
+    counted = np.zeros(16, dtype=np.int64)
     for pair in old.keys() | new.keys():
-        counted += _pair_flow(old.get(pair), new.get(pair), edit.stayed)
-    return dict(sorted(counted.items()))
+        counted += _pair_flow(old.get(pair, none[:0]), new.get(pair, none), edit.stayed)
+    return counted
 
 
-def _pair_flow(old: Array | None, new: Array | None, stayed: Array) -> Counter[tuple[str, str]]:
+def _pair_flow(old: Array, new: Array, stayed: Array) -> Array:
     """The same for one machine; who was or is none of its rows came or went."""
-    none = np.full(len(stayed), -1)
-    was = none if old is None else np.append(old, -1)[stayed]
-    now = none if new is None else new
-    counted = np.bincount(4 * was + now + 5, minlength=16)
-    if old is not None:  # who was there and did not stay
+    was = np.append(old, -1)[stayed] if len(old) else np.full(len(stayed), -1)
+    counted = np.bincount(4 * was + new + 5, minlength=16)
+    if len(old):  # who was there and did not stay
         counted[::4] += np.bincount(old + 1, minlength=4) - np.bincount(was + 1, minlength=4)
-    names_before, names_after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
-    return Counter(
-        {
-            (names_before[at // 4], names_after[at % 4]): count
-            for at, count in enumerate(counted.tolist())
-            if count and at // 4 + at % 4
-        }
-    )
+    return counted

@@ -54,7 +54,7 @@ class Examples:
     next_id: int
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.weight)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def checked_examples(
     """
     values, y = _checked_rows(estimator, X, y, pairwise=pairwise, held=held)
     weight = checked_weight(sample_weight, len(y), alone=held is None)
-    classes, codes = counted_classes(y, weight)
+    # rows that join others are counted with them
+    classes, codes = counted_classes(y, weight) if held is None else (held.classes, y[:0])
     ids, next_id = named(names.ids, X, len(y), held.next_id if held is not None else next_id)
     rows = rows_among(values, held) if not pairwise else Rows(values)
     if pairwise and held is None:
