@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log2
 from typing import Any, Protocol
 
 import numpy as np
@@ -219,11 +220,12 @@ class RBF(ProductKernel):
         The unit is a power of two, so that nothing is rounded; and in it only those squares are
         out of range that have no say.
         """
-        return Rows(rows.centred().values * self.unit), self.gamma / self.unit / self.unit
+        unit = self.unit
+        return Rows(rows.centred().values * unit), self.gamma / unit / unit
 
     @property
     def unit(self) -> float:
-        return float(2.0 ** round(np.log2(self.gamma) / 2)) if self.gamma > 0 else 1.0
+        return 2.0 ** round(log2(self.gamma) / 2) if self.gamma > 0 else 1.0
 
     def prepare(self, rows: Rows, dtype: Any) -> Factors:
         with np.errstate(over="ignore"):  # such a row is far from all others, whatever its size

@@ -302,7 +302,7 @@ class Living:
         new = np.arange(old, self.n)
         for row in new:
             self._acquaint(int(row))
-        self.kinds[new] = self.sides(new)
+        self.kinds[new] = ASIDE
         return new
 
     def _stand(self, standing: Standing) -> None:

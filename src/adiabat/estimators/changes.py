@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from adiabat.certificate import Certificate
 
 Array = NDArray[Any]
+Pair = tuple[Any, Any]
 
 #: What a row can be in a machine, and where it comes from or goes to beyond that.
 CATEGORIES = ("reserve", "margin", "error")
@@ -58,7 +60,7 @@ class Change:
     >>> model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
     >>> change = model.unlearn(2).last_change_
     >>> change.flow
-    {('error', 'error'): 2, ('reserve', 'gone'): 1}
+    {('reserve', 'gone'): 1, ('error', 'error'): 2}
     >>> change.certificate.holds()
     True
     """
@@ -69,16 +71,22 @@ class Change:
     kernel_evaluations: int
     solved: int
     seconds: float
-    _counted: Array = field(repr=False)
+    _were: Mapping[Pair, Array] = field(repr=False)
+    _stayed: Array = field(repr=False)
     _model: Model | None = field(default=None, repr=False)
 
     @cached_property
     def flow(self) -> dict[tuple[str, str], int]:
         """How many rows went from where to where."""
+        are, none = _by_pair(self._model), np.full(len(self._stayed), -1)
+        counted = np.zeros(16, dtype=np.int64)
+        for pair in self._were.keys() | are.keys():
+            were = self._were.get(pair, none[:0])
+            counted += _pair_flow(were, are.get(pair, none), self._stayed)
         before, after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
         return {
             (before[at // 4], after[at % 4]): count
-            for at, count in enumerate(self._counted.tolist())
+            for at, count in enumerate(counted.tolist())
             if count and at  # neither before nor after is no flow
         }
 
@@ -109,25 +117,17 @@ def told(
         kernel_evaluations=spent.kernel_evaluations,
         solved=solved,
         seconds=perf_counter() - started,
-        _counted=_counted_flow(before, after, edit),
+        _were=_by_pair(before),
+        _stayed=edit.stayed,
         _model=after,
     )
 
 
-def _by_pair(model: Model | None) -> dict[tuple[Any, Any], Array]:
+def _by_pair(model: Model | None) -> dict[Pair, Array]:
+    """What each row held is in each machine."""
     if model is None:
         return {}
     return {model.labels(machine): categories(model, machine) for machine in model.machines}
-
-
-def _counted_flow(before: Model | None, after: Model | None, edit: Edit) -> Array:
-    """How many rows went from where to where, as a table of four times four."""
-    old, new = _by_pair(before), _by_pair(after)
-    none = np.full(len(edit.stayed), -1)
-    counted = np.zeros(16, dtype=np.int64)
-    for pair in old.keys() | new.keys():
-        counted += _pair_flow(old.get(pair, none[:0]), new.get(pair, none), edit.stayed)
-    return counted
 
 
 def _pair_flow(old: Array, new: Array, stayed: Array) -> Array:

@@ -14,7 +14,7 @@ from adiabat.errors import UnknownIdError
 from adiabat.estimators.validation import (
     Examples,
     alike,
-    checked_groups,
+    codes_of,
     counted_classes,
     symmetric,
 )
@@ -71,8 +71,8 @@ def _position(held: Array, name: Any) -> int:
 
 def positions_of_groups(examples: Examples, groups: Any) -> Array:
     """Where the rows of some groups stand; a KeyError-like error names a group without rows."""
-    wanted = checked_groups(groups, 1 if isinstance(groups, str | Real) else len(groups)).tolist()
-    held = examples.groups.tolist()
+    wanted = [groups] if isinstance(groups, str | Real) else list(groups)
+    held = [] if examples.groups is None else examples.groups.tolist()
     unknown = [group for group in wanted if group is None or group not in set(held)]
     if unknown:
         raise UnknownIdError(f"groups: {unknown[0]!r} not held; wanted groups of rows held")
@@ -98,43 +98,50 @@ def require_new(examples: Examples, ids: Array) -> None:
 def joined(examples: Examples, new: Examples, *, pairwise: bool) -> Edit:
     """New rows behind those that are held."""
     count = len(examples)
-    values = (
-        _bordered(examples.rows.values, new.rows.values)
-        if pairwise
-        else _stacked(examples.rows.values, new.rows.values)
-    )
-    together = _relabelled(
+    join = _bordered if pairwise else _stacked
+    codes = codes_of(alike(examples.labels, new.labels), examples.classes)
+    together = _counted(
         replace(
             examples,
-            rows=Rows(values, examples.rows.origin),
+            rows=Rows(join(examples.rows.values, new.rows.values), examples.rows.origin),
             weight=np.concatenate([examples.weight, new.weight]),
             ids=_joined_ids(examples.ids, new.ids),
-            groups=np.concatenate([examples.groups, new.groups]),
+            groups=_joined_groups(examples, new),
             next_id=max(examples.next_id, new.next_id),
-        ),
-        np.concatenate([examples.labels, alike(examples.labels, new.labels)]),
+            labels=np.concatenate([examples.labels, new.labels]),
+            codes=np.concatenate([examples.codes, codes]),
+        )
     )
-    origin = np.concatenate([np.arange(count), np.full(len(new), NEW)])
+    origin = np.arange(len(together))
+    origin[count:] = NEW
     return Edit(together, origin, origin, len(new))
 
 
 def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
     """The rows held but those at some positions."""
-    keep = np.delete(np.arange(len(examples)), positions)
-    values = examples.rows.values[keep]
-    if pairwise:
-        values = np.ascontiguousarray(values[:, keep])
-    left = _relabelled(
+    keep = np.ones(len(examples), dtype=bool)
+    keep[positions] = False
+
+    def kept(array: Any) -> Any:
+        if len(positions) > 1 or sparse.issparse(array):
+            return array[keep]
+        at = int(positions[0])  # two pieces are sooner copied than many rows
+        return np.concatenate([array[:at], array[at + 1 :]])
+
+    values = kept(examples.rows.values)
+    left = _counted(
         replace(
             examples,
-            rows=Rows(values, examples.rows.origin),
-            weight=examples.weight[keep],
-            ids=examples.ids[keep],
-            groups=examples.groups[keep],
-        ),
-        examples.labels[keep],
+            rows=Rows(kept(values.T).T.copy() if pairwise else values, examples.rows.origin),
+            weight=kept(examples.weight),
+            ids=kept(examples.ids),
+            groups=None if examples.groups is None else kept(examples.groups),
+            labels=kept(examples.labels),
+            codes=kept(examples.codes),
+        )
     )
-    return Edit(left, keep, keep, len(positions))
+    stayed = np.flatnonzero(keep)
+    return Edit(left, stayed, stayed, len(positions))
 
 
 def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
@@ -144,7 +151,9 @@ def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
     origin = np.arange(len(examples))
     moved = positions[changed[positions] != examples.labels[positions]]
     origin[moved] = NEW
-    return Edit(_relabelled(examples, changed), origin, np.arange(len(examples)), len(positions))
+    codes = codes_of(changed, examples.classes)
+    known = _counted(replace(examples, labels=changed, codes=codes))
+    return Edit(known, origin, np.arange(len(examples)), len(positions))
 
 
 def reweighted(examples: Examples, positions: Array, weight: Array) -> Edit:
@@ -152,7 +161,7 @@ def reweighted(examples: Examples, positions: Array, weight: Array) -> Edit:
     changed = examples.weight.copy()
     changed[positions] = weight
     everyone = np.arange(len(examples))
-    known = _relabelled(replace(examples, weight=changed), examples.labels)
+    known = _counted(replace(examples, weight=changed))
     return Edit(known, everyone, everyone, len(positions))
 
 
@@ -174,16 +183,15 @@ def revised(
     return replace(edit, origin=origin)
 
 
-def _relabelled(examples: Examples, labels: Array) -> Examples:
-    """The same rows with these labels, and the classes that have weight."""
-    if not len(labels):
-        return replace(examples, labels=labels, codes=np.empty(0, dtype=np.int64))
-    classes = examples.classes
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    known = bool((classes[codes] == labels).all())
-    if not known or (np.bincount(codes, examples.weight, len(classes)) == 0).any():
-        classes, codes = counted_classes(labels, examples.weight)
-    return replace(examples, labels=labels, classes=classes, codes=codes)
+def _counted(examples: Examples) -> Examples:
+    """The same rows with the classes that have weight, and codes that are positions in these."""
+    codes, classes = examples.codes, examples.classes
+    if not len(codes):
+        return examples
+    if codes.min() >= 0 and (np.bincount(codes, examples.weight, len(classes)) > 0).all():
+        return examples
+    classes, codes = counted_classes(examples.labels, examples.weight)
+    return replace(examples, classes=classes, codes=codes)
 
 
 def _stacked(values: Any, new: Any) -> Any:
@@ -213,6 +221,16 @@ def _redrawn(matrix: Array, positions: Array, lines: Array) -> Array:
     whole[positions] = lines
     whole[:, positions] = lines.T
     return symmetric(whole)
+
+
+def _joined_groups(examples: Examples, new: Examples) -> Array | None:
+    if examples.groups is None and new.groups is None:
+        return None
+    known = [part.groups for part in (examples, new)]
+    sizes = len(examples), len(new)
+    return np.concatenate(
+        [np.full(size, None) if g is None else g for g, size in zip(known, sizes, strict=True)]
+    )
 
 
 def _joined_ids(ids: Array, new: Array) -> Array:

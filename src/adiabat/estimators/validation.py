@@ -38,7 +38,7 @@ class Examples:
         The rows' names.
     labels : ndarray
         The rows' labels.
-    groups : ndarray
+    groups : ndarray or None
         What each row belongs to, None where nobody said.
     next_id : int
         The least counting number that was never an id.
@@ -50,7 +50,7 @@ class Examples:
     weight: Array
     ids: Array
     labels: Array
-    groups: Array
+    groups: Array | None
     next_id: int
 
     def __len__(self) -> int:
@@ -144,16 +144,16 @@ def rows_among(values: Any, held: Examples | None) -> Rows:
     return rows_of(values) if held is None else Rows(values, held.rows.origin)
 
 
-def checked_groups(groups: Any, count: int) -> Array:
+def checked_groups(groups: Any, count: int) -> Array | None:
     """What each row belongs to, as Python's own objects."""
-    array = np.full(count, None, dtype=object)
     if groups is None:
-        return array
+        return None
     listed = [groups] * count if isinstance(groups, str | Real) else list(groups)
     if len(listed) != count:
         raise ValueError(
             f"groups: {len(listed)} for {count} rows of X; wanted one group for each row"
         )
+    array = np.empty(count, dtype=object)
     array[:] = [g.item() if isinstance(g, np.generic) else g for g in listed]
     return array
 
@@ -258,6 +258,12 @@ def counted_classes(y: Array, weight: Array) -> tuple[Array, Array]:
     counts[codes[weight > 0]] = True
     position = np.where(counts, np.cumsum(counts) - 1, -1)
     return classes[counts], position[codes]
+
+
+def codes_of(labels: Array, classes: Array) -> Array:
+    """The position of each label among the classes; -1 where it is none of them."""
+    at = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[at] == labels, at, -1)
 
 
 def class_weights(class_weight: Any, examples: Examples) -> Array:
