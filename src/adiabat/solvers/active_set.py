@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.errors import AdiabatError, SolverError
-from adiabat.margin_system import EPS, MarginFactor
+from adiabat.margin_system import EPS, independent
 from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
@@ -49,10 +49,11 @@ class ActiveSet:
         self.problem = problem
         self.theta = theta.copy()
         self.bias = bias
-        self.members: list[int] = []
-        self.factor = MarginFactor(problem.shift)
+        inside = np.flatnonzero((theta > problem.low) & (theta < problem.high))
+        self.factor, self.members = independent(problem.matrix, inside, problem.shift)
         self.steps = 0
         self.stalled = 0
+        self.calm = 0.0  # members' errors below this are rounding
         self.error = problem.target - problem.matrix @ self.theta
         self.can_move = problem.high > problem.low
 
@@ -110,6 +111,8 @@ class ActiveSet:
             return True
         K, members = self.problem.matrix, self.members
         imbalance = self.problem.total - self.theta.sum() if self.problem.bias is None else 0.0
+        if self.is_settled(imbalance):
+            return True
         step, bias = self.factor.step(self.error[members] - self.bias, imbalance)
         direction = np.zeros(len(self.theta))
         direction[members] = step
@@ -120,6 +123,11 @@ class ActiveSet:
             self.put_on_bound(row, direction[row])
             self.drop(row)
         return full
+
+    def is_settled(self, imbalance: float) -> bool:
+        """Whether all that the members' errors show is rounding."""
+        worst = np.abs(self.error[self.members] - self.bias).max()
+        return bool(worst <= self.calm and abs(imbalance) <= self.rounding())
 
     def enter(self, row: int, sense: float) -> None:
         """Move one row that is no member, in the sense that lowers the objective."""
@@ -184,6 +192,7 @@ def solve_dense(
     for count in range(limit):
         if count % 64 == 0:
             tol = state.tolerance()
+            state.calm = 0.1 * tol
             monitor.report("active set", count, float(len(state.members)))
         if not state.settle_members():
             continue
@@ -195,6 +204,7 @@ def solve_dense(
             row, sense = state.worst(tol)
         if row < 0:
             state.error = problem.target - problem.matrix @ state.theta
+            state.calm = 0.0
             state.settle_members()
             tol = state.tolerance()
             if state.worst(tol)[0] < 0:
