@@ -20,6 +20,9 @@ from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
 
+#: A part 1/_MANY of a matrix's lines costs as much to take out as all cost to read.
+_MANY = 4
+
 
 @dataclass(frozen=True)
 class DenseProblem:
@@ -66,8 +69,16 @@ class ActiveSet:
         direction = np.zeros(len(self.theta))
         direction[members] = own
         direction[row] = 1.0
-        change = K[row] + own @ K[members]
-        return direction, change, bias, curvature
+        return direction, K[row] + self.reply(own), bias, curvature
+
+    def reply(self, own: Array) -> Array:
+        """K theta of the members' coefficients; many lines are read in place, few taken out."""
+        K, members = self.problem.matrix, self.members
+        if _MANY * len(members) < len(K):
+            return own @ K[members]
+        spread = np.zeros(len(K))
+        spread[members] = own
+        return K @ spread
 
     def room(self, direction: Array) -> tuple[float, int]:
         """How far until a coefficient meets a bound, and which one."""
@@ -109,7 +120,7 @@ class ActiveSet:
         """Towards the optimum on the members' face; False where a bound came first."""
         if not self.members:
             return True
-        K, members = self.problem.matrix, self.members
+        members = self.members
         imbalance = self.problem.total - self.theta.sum() if self.problem.bias is None else 0.0
         if self.is_settled(imbalance):
             return True
@@ -118,7 +129,7 @@ class ActiveSet:
         direction[members] = step
         length, row = self.room(direction) if direction.any() else (1.0, -1)
         full = length >= 1.0
-        self.move(direction, step @ K[members], bias, 1.0 if full else length)
+        self.move(direction, self.reply(step), bias, 1.0 if full else length)
         if not full:
             self.put_on_bound(row, direction[row])
             self.drop(row)
