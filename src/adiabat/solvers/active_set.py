@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.errors import AdiabatError, SolverError
-from adiabat.margin_system import EPS, MarginFactor
+from adiabat.margin_system import EPS, independent
 from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
+
+#: A part 1/_MANY of a matrix's lines costs as much to take out as all cost to read.
+_MANY = 4
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,11 @@ class ActiveSet:
         self.problem = problem
         self.theta = theta.copy()
         self.bias = bias
-        self.members: list[int] = []
-        self.factor = MarginFactor(problem.shift)
+        inside = np.flatnonzero((theta > problem.low) & (theta < problem.high))
+        self.factor, self.members = independent(problem.matrix, inside, problem.shift)
         self.steps = 0
         self.stalled = 0
+        self.calm = 0.0  # members' errors below this are rounding
         self.error = problem.target - problem.matrix @ self.theta
         self.can_move = problem.high > problem.low
 
@@ -65,8 +69,16 @@ class ActiveSet:
         direction = np.zeros(len(self.theta))
         direction[members] = own
         direction[row] = 1.0
-        change = K[row] + own @ K[members]
-        return direction, change, bias, curvature
+        return direction, K[row] + self.reply(own), bias, curvature
+
+    def reply(self, own: Array) -> Array:
+        """K theta of the members' coefficients; many lines are read in place, few taken out."""
+        K, members = self.problem.matrix, self.members
+        if _MANY * len(members) < len(K):
+            return own @ K[members]
+        spread = np.zeros(len(K))
+        spread[members] = own
+        return K @ spread
 
     def room(self, direction: Array) -> tuple[float, int]:
         """How far until a coefficient meets a bound, and which one."""
@@ -108,18 +120,25 @@ class ActiveSet:
         """Towards the optimum on the members' face; False where a bound came first."""
         if not self.members:
             return True
-        K, members = self.problem.matrix, self.members
+        members = self.members
         imbalance = self.problem.total - self.theta.sum() if self.problem.bias is None else 0.0
+        if self.is_settled(imbalance):
+            return True
         step, bias = self.factor.step(self.error[members] - self.bias, imbalance)
         direction = np.zeros(len(self.theta))
         direction[members] = step
         length, row = self.room(direction) if direction.any() else (1.0, -1)
         full = length >= 1.0
-        self.move(direction, step @ K[members], bias, 1.0 if full else length)
+        self.move(direction, self.reply(step), bias, 1.0 if full else length)
         if not full:
             self.put_on_bound(row, direction[row])
             self.drop(row)
         return full
+
+    def is_settled(self, imbalance: float) -> bool:
+        """Whether all that the members' errors show is rounding."""
+        worst = np.abs(self.error[self.members] - self.bias).max()
+        return bool(worst <= self.calm and abs(imbalance) <= self.rounding())
 
     def enter(self, row: int, sense: float) -> None:
         """Move one row that is no member, in the sense that lowers the objective."""
@@ -184,6 +203,7 @@ def solve_dense(
     for count in range(limit):
         if count % 64 == 0:
             tol = state.tolerance()
+            state.calm = 0.1 * tol
             monitor.report("active set", count, float(len(state.members)))
         if not state.settle_members():
             continue
@@ -195,6 +215,7 @@ def solve_dense(
             row, sense = state.worst(tol)
         if row < 0:
             state.error = problem.target - problem.matrix @ state.theta
+            state.calm = 0.0
             state.settle_members()
             tol = state.tolerance()
             if state.worst(tol)[0] < 0:

@@ -194,28 +194,37 @@ class Polish:
         No other row can have changed its category since the anchor, where float32 errors of all
         rows are known; where that leaves most rows in doubt, the anchor comes here.
         """
-        rows, anchor = self.pool.rows, self.anchor
-        exact = self.pool.error(self.theta)
-        change = (self.theta - anchor.theta)[rows]
-        moved = np.flatnonzero(change)
-        near = self.unclear(anchor.error, self.drift(change, exact)) & ~self.pool.inside
-        afresh = 2 * np.count_nonzero(near) > len(near) - len(rows)
-        if afresh:
-            near[:] = True
-        near[rows[:: 1 + len(rows) // _SAMPLE]] = True
-        others = np.flatnonzero(near)
-        self.error = anchor.error.copy()
-        self.error[others] -= self.gram.times_single(rows[moved], change[moved], others)
-        self.noise = float(np.max(np.abs(exact - self.error[rows])[near[rows]], initial=0.0))
-        self.error[rows] = exact
-        if afresh:
-            self.anchor = Iterate(self.theta.copy(), self.error.copy())
+        near = self.unclear(self.anchor.error, self.drift()) & ~self.pool.inside
+        if 2 * np.count_nonzero(near) > len(near) - len(self.pool):
+            self.follow_all()
+        else:
+            self.update(near)
 
-    def drift(self, change: Array, exact: Array) -> Array:
+    def follow_all(self) -> None:
+        """Errors of all rows; the anchor comes here."""
+        self.update(~self.pool.inside)
+        self.anchor = Iterate(self.theta.copy(), self.error.copy())
+
+    def update(self, near: Array) -> None:
+        """Errors from the anchor's: in float32 where ``near``, exact in the pool."""
+        rows, anchor = self.pool.rows, self.anchor
+        change = self.theta - anchor.theta
+        moved = np.flatnonzero(change)
+        sample = rows[:: 1 + len(rows) // _SAMPLE]
+        others = np.concatenate([np.flatnonzero(near), sample])
+        self.error = anchor.error.copy()
+        self.error[others] -= self.gram.times_single(moved, change[moved], others)
+        exact = self.pool.error(self.theta)
+        off = exact[:: 1 + len(rows) // _SAMPLE] - self.error[sample]
+        self.noise = float(np.max(np.abs(off), initial=0.0))
+        self.error[rows] = exact
+
+    def drift(self) -> Array:
         """By how much decision values may have changed since the anchor: |dw| |phi(x)|."""
         if not self.gram.kernel.convex or not self.free.any():
             return np.full(len(self.theta), np.inf)
-        squared = float(change @ (self.pool.error(self.anchor.theta) - exact))
+        before, now = self.pool.error(self.anchor.theta), self.pool.error(self.theta)
+        squared = float((self.theta - self.anchor.theta)[self.pool.rows] @ (before - now))
         return np.sqrt(max(squared, 0.0)) * self.root
 
     def unclear(self, error: Array, margin: Array) -> Array:
@@ -240,29 +249,28 @@ class Polish:
     # -- rescue
 
     def rescue(self) -> None:
-        """One row at a time, until no row outside the pool clearly wants to move."""
-        while True:
-            rows = self.pool.rows
-            others = self.theta.sum() - self.theta[rows].sum()
-            dense = DenseProblem(
-                self.pool.matrix,
-                self.target[rows] - self.pool.outside,
-                self.low[rows],
-                self.high[rows],
-                self.problem.total - others,
-                self.problem.bias,
-                self.shift,
-            )
-            try:
-                answer = solve_dense(dense, self.theta[rows], self.bias, self.monitor)
-            except UnboundedError as ray:
-                raise UnboundedError(_spread(ray.direction, rows, len(self.theta))) from None
-            self.theta[rows], self.bias = answer
-            self.theta = snapped(self.problem, self.theta)
-            self.free = self.between()
-            self.follow()
-            if not self.admit_worst(self.tol + self.doubt()):
-                return
+        """One row of the pool at a time, from the last feasible point; the end is the next."""
+        self.restart()
+        rows = self.pool.rows
+        others = self.theta.sum() - self.theta[rows].sum()
+        dense = DenseProblem(
+            self.pool.matrix,
+            self.target[rows] - self.pool.outside,
+            self.low[rows],
+            self.high[rows],
+            self.problem.total - others,
+            self.problem.bias,
+            self.shift,
+        )
+        try:
+            answer = solve_dense(dense, self.theta[rows], self.bias, self.monitor)
+        except UnboundedError as ray:
+            raise UnboundedError(_spread(ray.direction, rows, len(self.theta))) from None
+        self.theta[rows], self.bias = answer
+        self.theta = snapped(self.problem, self.theta)
+        self.free = self.between()
+        self.follow_all()
+        self.start = self.anchor
 
     def admit_worst(self, threshold: float) -> int:
         """Take the rows outside the pool that most want to move into it; how many."""
@@ -343,14 +351,12 @@ def polish(problem: Problem, start: Iterate, tol: float, monitor: Monitor) -> Ca
     settled = state.rounds()
     while True:
         if not settled:
-            state.restart()
             state.rescue()
         state.correct_widely()
         state.confirm()
         if state.admit_worst(tol):
-            if settled:
-                state.exchange(0.0)
-                settled = state.rounds()
+            state.exchange(0.0)
+            settled = state.rounds()
         elif settled and state.wish().max() > _MISLED:
             settled = False
         else:

@@ -21,8 +21,9 @@ from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
 
-#: Rows of a working set, and the part of it that stays from one set to the next.
-WORKING_SET = 512
+#: Rows of a working set at first, and at the most after sets with a step or more per row.
+WORKING_SET, LARGEST_SET = 512, 2048
+#: The part of a working set that stays from one to the next.
 _STAYING = 0.5
 #: A working set is solved to this part of the gap that it found.
 _INNER = 0.1
@@ -123,13 +124,18 @@ class Decomposition:
         """Solve the working set and carry its changes to every row."""
         rows = np.sort(self.working)
         box = Box(self.theta[rows], self.low[rows], self.high[rows])
-        self.taken += self.steps.descend(
+        taken = self.steps.descend(
             self.gram.among(rows),
             box,
             self.error[rows].astype(np.float32),
             max(_INNER * self.gap, 0.5 * tol),
             min(100 * len(rows), max_steps - self.taken),
         )
+        self.taken += taken
+        if (
+            self.size < taken < len(self.theta)
+        ):  # the work was in setting up and bringing up to date
+            self.size = min(2 * self.size, LARGEST_SET, self.gram.columns.capacity)
         change = box.theta - self.theta[rows]
         moved = np.flatnonzero(change)
         slots = self.gram.hold(rows[moved])

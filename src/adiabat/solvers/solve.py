@@ -26,8 +26,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 #: The descent stops at this gap; the polish takes over.
 _NEAR = 0.05
-#: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows.
-_STEPS, _STEPS_PER_ROW = 20_000, 30
+#: Steps after which the polish takes over whatever the gap, beyond a multiple of the rows; a
+#: smaller one for hard margins, of which a long descent shows only that there may be none.
+_STEPS, _STEPS_PER_ROW, _HARD_STEPS_PER_ROW = 20_000, 2_000, 30
 #: Infinite bounds are this, and finite ones at most the second, over the median of K(x, x),
 #: during the descent.
 _CAP, _FINITE_CAP = 1e4, 1e20
@@ -61,7 +62,7 @@ def solve(
     first = Iterate(np.zeros(len(problem)), problem.target.copy())
     if start is not None:
         first = feasible(problem, start)
-    limit = _STEPS + _STEPS_PER_ROW * len(problem)
+    limit = _STEPS + (_HARD_STEPS_PER_ROW if problem.is_hard else _STEPS_PER_ROW) * len(problem)
     if max_steps is not None and max_steps <= limit:
         near = descend(_bounded(problem), first, _NEAR, max_steps, monitor)
         if monitor.steps >= max_steps:
