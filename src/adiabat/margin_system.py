@@ -99,8 +99,8 @@ def turn_four(factor: Array, i: int, position: int, common: int, x: Array, turns
 
 
 @compiled
-def delete_line(factor: Array, size: int, position: int) -> None:
-    """Factor of A without line ``position``.
+def delete_line(factor: Array, size: int, position: int) -> Array:
+    """Factor of A without line ``position``, and the turns that made it.
 
     The lines below move up and the part right of the deleted column takes a rank-one update
     by that column (Gill, Golub, Murray, Saunders 1974), a line at a time so that memory is
@@ -123,6 +123,17 @@ def delete_line(factor: Array, size: int, position: int) -> None:
         for j in range(group):
             turn_line(factor, i + j, common, x[j], turns)
         i += group
+    return turns
+
+
+@compiled
+def turn_half(half: Array, size: int, position: int, turns: Array) -> None:
+    """L^-1 x of the larger factor becomes that of the smaller one."""
+    x = half[position]
+    for k in range(position, size - 1):
+        value = (half[k + 1] + turns[1, k] * x) * turns[2, k]
+        x = turns[0, k] * x - turns[1, k] * value
+        half[k] = value
 
 
 class MarginFactor:

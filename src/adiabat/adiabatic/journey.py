@@ -35,6 +35,7 @@ from adiabat.adiabatic.layout import (
     ENDLESS,
     ENERGY,
     EXCESS,
+    HALVED,
     HIGH,
     HIGH_PACE,
     LOOSE,
@@ -216,6 +217,7 @@ class Journey:
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
+        living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
         if living.scalars[EXCESS] != 0.0:

@@ -12,7 +12,8 @@ the bias have moved since that was noted:
 It is computed for rows only that may have come near their margin, because
 |df(x)| <= |dw| sqrt(K(x, x)) + |db| since they were last seen.
 
-``table`` has a line for each row and a column for each slot, ``factor`` a line for each member.
+``table`` has a line for each row and a column for each slot, ``factor`` a line for each member
+and, at its end, two more: L^-1 1 and L^-1 (-drift), which grow and shrink with the members.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
 #: on the path and its end; how fast place, bias and weights move in this step; the sum of the
 #: paces of the rows on their way, and the square of how fast these alone move the weights; what
 #: sum(theta) is too large by; 1 where a lack of members lets it grow, and is made good later; the
-#: sizes of all coefficients where the change began, and of what was added on the way.
+#: sizes of all coefficients where the change began, and of what was added on the way; 1 where the
+#: last lines of the factor are true.
 (
     BIAS,
     BASE_BIAS,
@@ -64,10 +66,13 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
     EXCESS,
     PATIENT,
     SCALE,
-) = range(15)
+    HALVED,
+) = range(16)
 #: Entries of ``counts``: rows, slots in use, members, rows on their way, rows whose bounds move,
 #: perturbations, the row that waits for its column (or -1), tied rows, and looks at errors.
 ROWS, USED, MEMBERS, MOVING, STRETCHING, PERTURBATIONS, WAITING, TIES, LOOKS = range(9)
 
+#: The last two lines of ``factor``.
+ONES, HALF = -2, -1
 #: What ``follow`` comes back with.
 DONE, WANTS_COLUMN, WANTS_ROOM, ENDLESS, PAUSED = range(5)

@@ -15,6 +15,7 @@ from adiabat.adiabatic.layout import (
     BASE_BIAS,
     BIAS,
     END,
+    HALVED,
     HIGH,
     LENGTH,
     LOOKS,
@@ -47,13 +48,18 @@ Array = NDArray[Any]
 
 #: Lines of kernel values that are summed at once in the widest type.
 _LINES = 128
-_ROW_LINES, _SCALARS, _COUNTS = 13, 15, 9
+_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 9
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 
 
 class LostError(AdiabatError):
     """The path could not be followed to its end; the problem has to be solved instead."""
+
+
+def new_factor(room: int) -> Array:
+    """A line for each of so many members, and two more."""
+    return np.zeros((room + 2, room))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +117,7 @@ class Living:
         free = np.flatnonzero((theta > standing.low) & (theta < standing.high))
         self.slots = np.zeros((2, gram.table.shape[1]))
         self.members = np.zeros(with_room(len(free)), dtype=np.int64)
-        self.factor = np.zeros((with_room(len(free)),) * 2)
+        self.factor = new_factor(with_room(len(free)))
         gram.keep_all(free)
         self.counts[USED] = gram.used
         self.renew()
@@ -164,9 +170,12 @@ class Living:
 
     def make_factor_room(self) -> None:
         """Room for more members."""
-        room = with_room(len(self.factor) + len(self.factor) // 4)
-        self.factor = grown(self.factor, (room, room))
-        self.members = grown(self.members, (room,))
+        old = len(self.members)
+        room = with_room(old + old // 4)
+        factor = new_factor(room)
+        factor[:old, :old] = self.factor[:old]
+        self.factor, self.members = factor, grown(self.members, (room,))
+        self.scalars[HALVED] = 0.0
 
     # -- members
 
@@ -193,6 +202,7 @@ class Living:
         if pivots.min() <= _REGULAR * pivots.max():
             return False
         self.factor[:size, :size] = np.tril(matrix)
+        self.scalars[HALVED] = 0.0
         return True
 
     def refactor(self) -> None:
@@ -203,7 +213,7 @@ class Living:
 
     def join(self, row: int) -> None:
         """Make a row with an error of zero a member, or what stands in for it."""
-        if self.size + 1 >= len(self.factor):
+        if self.size + 1 >= len(self.members):
             self.make_factor_room()
         self.want_column(row)
         join(*self.state, row)

@@ -16,6 +16,8 @@ from adiabat.adiabatic.layout import (
     BIAS,
     DRIFT,
     ENERGY,
+    HALF,
+    HALVED,
     HIGH,
     HIGH_PACE,
     LOOSE,
@@ -26,6 +28,7 @@ from adiabat.adiabatic.layout import (
     MEMBERS,
     MOVED,
     MOVING,
+    ONES,
     PACE,
     PLACE,
     PULL,
@@ -37,7 +40,7 @@ from adiabat.adiabatic.layout import (
     UPPER,
 )
 from adiabat.compiled import compiled
-from adiabat.margin_system import EPS, delete_line, solve_lower, solve_upper
+from adiabat.margin_system import EPS, delete_line, solve_lower, solve_upper, turn_half
 
 Array = NDArray[Any]
 
@@ -46,16 +49,8 @@ _CANCELLED = 32.0 * EPS
 
 
 @compiled
-def solve_two(factor: Array, size: int, x: Array, y: Array) -> None:
-    """x <- A^-1 x and y <- A^-1 y, in one pass over the factor each way."""
-    for i in range(size):
-        line = factor[i]
-        s, t = 0.0, 0.0
-        for k in range(i):
-            s += line[k] * x[k]
-            t += line[k] * y[k]
-        x[i] = (x[i] - s) / line[i]
-        y[i] = (y[i] - t) / line[i]
+def solve_two_upper(factor: Array, size: int, x: Array, y: Array) -> None:
+    """x <- L^-T x and y <- L^-T y, in one pass over the factor."""
     for i in range(size - 1, -1, -1):
         line = factor[i]
         x[i] /= line[i]
@@ -78,28 +73,43 @@ def drop_specks(step: Array, size: int) -> None:
 
 
 @compiled
+def finish_step(
+    factor: Array, size: int, step: Array, ones: Array, imbalance: float, scalars: Array
+) -> float:
+    """From L^-1 e and L^-1 1 to d, written over the former, and the change of bias.
+
+    K_SS d + 1 b = e and 1'd = imbalance. 1'A^-1 1 and 1'A^-1 e are inner products of the halves.
+    """
+    if scalars[LOOSE] == 0.0:
+        solve_upper(factor, size, step)
+        drop_specks(step, size)
+        return 0.0
+    square, mixed, part = 0.0, 0.0, scalars[SHIFT] * imbalance
+    for p in range(size):
+        square += ones[p] * ones[p]
+        mixed += ones[p] * step[p]
+    bias = (mixed + part * square - imbalance) / square
+    solve_two_upper(factor, size, step, ones)
+    for p in range(size):
+        other = (bias - part) * ones[p]
+        # where the two cancel, what is left is rounding and would send a member astray
+        cancelled = _CANCELLED * (abs(step[p]) + abs(other))
+        step[p] -= other
+        if abs(step[p]) <= cancelled:
+            step[p] = 0.0
+    drop_specks(step, size)
+    return bias
+
+
+@compiled
 def bordered_step(
     factor: Array, size: int, error: Array, imbalance: float, scalars: Array
 ) -> float:
     """error <- d, and the change of bias, with K_SS d + 1 b = error and 1'd = imbalance."""
-    if scalars[LOOSE] == 0.0:
-        solve_lower(factor, size, error)
-        solve_upper(factor, size, error)
-        drop_specks(error, size)
-        return 0.0
     ones = np.ones(size)
-    for p in range(size):
-        error[p] += scalars[SHIFT] * imbalance
-    solve_two(factor, size, error, ones)
-    bias = (error[:size].sum() - imbalance) / ones.sum()
-    for p in range(size):
-        other = bias * ones[p]
-        cancelled = _CANCELLED * (abs(error[p]) + abs(other))
-        error[p] -= other
-        if abs(error[p]) <= cancelled:
-            error[p] = 0.0
-    drop_specks(error, size)
-    return bias
+    solve_lower(factor, size, error)
+    solve_lower(factor, size, ones)
+    return finish_step(factor, size, error, ones, imbalance, scalars)
 
 
 @compiled
@@ -133,6 +143,7 @@ def pull(
 ) -> None:
     """Let a row with a column change its pace by this much; no error changes here and now."""
     place = scalars[PLACE]
+    scalars[HALVED] = 0.0
     scalars[PULL] += pace
     scalars[ENERGY] += pace * (2.0 * rows[DRIFT, row] + pace * table[row, slot])
     for i in range(counts[ROWS]):
@@ -191,7 +202,9 @@ def take_out(
     """A member goes (004, eq. 20) and is a row aside; which."""
     size, row = counts[MEMBERS], members[position]
     kinds[row] = ASIDE
-    delete_line(factor, size, position)
+    turns = delete_line(factor, size, position)
+    turn_half(factor[ONES], size, position, turns)
+    turn_half(factor[HALF], size, position, turns)
     for p in range(position, size - 1):
         members[p] = members[p + 1]
     counts[MEMBERS] = size - 1
@@ -232,10 +245,36 @@ def leave(
 
 
 @compiled
+def halve(factor: Array, p: int, drift: float) -> None:
+    """One more entry of L^-1 1 and L^-1 (-drift)."""
+    line, one, moved = factor[p], 1.0, -drift
+    for k in range(p):
+        one -= line[k] * factor[ONES, k]
+        moved -= line[k] * factor[HALF, k]
+    factor[ONES, p] = one / line[p]
+    factor[HALF, p] = moved / line[p]
+
+
+@compiled
+def drifting_step(
+    factor: Array, rows: Array, members: Array, scalars: Array, counts: Array, imbalance: float
+) -> tuple[Array, float]:
+    """d and the change of bias with K_SS d + 1 b = -drift and 1'd = imbalance."""
+    size = counts[MEMBERS]
+    if scalars[HALVED] == 0.0:
+        for p in range(size):
+            halve(factor, p, rows[DRIFT, members[p]])
+        scalars[HALVED] = 1.0
+    step, ones = factor[HALF, :size].copy(), factor[ONES, :size].copy()
+    return step, finish_step(factor, size, step, ones, imbalance, scalars)
+
+
+@compiled
 def append_member(
     table: Array,
     slot: int,
     factor: Array,
+    rows: Array,
     kinds: Array,
     members: Array,
     scalars: Array,
@@ -259,6 +298,7 @@ def append_member(
         solve_upper(factor, size, line)
         return False
     line[size] = np.sqrt(pivot)
+    halve(factor, size, rows[DRIFT, row])
     members[size] = row
     kinds[row] = MEMBER
     counts[MEMBERS] = size + 1
@@ -332,7 +372,7 @@ def join(
     A dependent row at a bound stays there: its error is zero as long as the members stay.
     """
     slot = slot_of[row]
-    while not append_member(table, slot, factor, kinds, members, scalars, counts, row):
+    while not append_member(table, slot, factor, rows, kinds, members, scalars, counts, row):
         theta = rows[THETA, row] + scalars[PLACE] * rows[PACE, row]
         if theta <= low_of(rows, scalars, row) or theta >= high_of(rows, scalars, row):
             kinds[row] = TIED

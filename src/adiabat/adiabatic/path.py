@@ -58,7 +58,7 @@ from adiabat.adiabatic.layout import (
     WANTS_COLUMN,
     WANTS_ROOM,
 )
-from adiabat.adiabatic.margin import bordered_step, high_of, join, leave, low_of
+from adiabat.adiabatic.margin import drifting_step, high_of, join, leave, low_of
 from adiabat.compiled import compiled
 from adiabat.margin_system import EPS
 
@@ -186,10 +186,7 @@ def sensitivities(
         scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
         energy = 0.0
     if size > 0:
-        answer = np.empty(size)
-        for p in range(size):
-            answer[p] = -rows[DRIFT, members[p]]
-        bias = bordered_step(factor, size, answer, -total, scalars)
+        answer, bias = drifting_step(factor, rows, members, scalars, counts, -total)
         work, sum_of_rates, noise = 0.0, 0.0, abs(energy)
         for p in range(size):
             slots[RATE, slot_of[members[p]]] = answer[p]
@@ -340,7 +337,7 @@ def follow(
             join(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, row)
         if nothing_moves(scalars, counts):
             return DONE
-        if counts[MEMBERS] + 1 >= factor.shape[0]:
+        if counts[MEMBERS] + 1 >= members.shape[0]:
             return WANTS_ROOM
         if counts[PERTURBATIONS] >= most:
             return PAUSED
