@@ -169,6 +169,18 @@ def test_eviction_never_spoils_a_column(ask, ridged):
     assert gram.evaluations == before
 
 
+def test_fresh_memory_is_taken_only_as_requests_grow(monkeypatch):
+    monkeypatch.setattr("adiabat.gram._FREE_OF_CARE", bytes_for(4, 40))
+    X = drawn()
+    gram = Gram(RBF(0.5), rows_of(X))
+    for size, most in [(1, 4), (1, 4), (2, 6), (9, 27), (20, 40)]:
+        for first in range(0, 41 - size, size):
+            index = np.arange(first, first + size)
+            assert_close(columns_of(gram, index), gaussian(X)[index], SINGLE)
+        held = 40 - len(gram.columns.missing(np.arange(40)))
+        assert held <= most
+
+
 def test_released_columns_come_back_as_they_were():
     X = drawn()
     gram = Gram(RBF(0.5), rows_of(X))

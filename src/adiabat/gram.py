@@ -15,6 +15,11 @@ Array = NDArray[Any]
 _SINGLE_RANGE = (1e-12, 1e12)
 
 
+#: Columns may take this many bytes, or be this many times those of one request, before the
+#: oldest go: memory that nobody has touched yet can cost more than to compute a column again.
+_FREE_OF_CARE, _REQUESTS = 1 << 27, 3
+
+
 class ColumnStore:
     """Kernel columns in float32 within a budget of bytes; the one unused longest goes first."""
 
@@ -25,6 +30,7 @@ class ColumnStore:
         self._owner = np.full(self.capacity, -1, dtype=np.int64)
         self._used_at = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
+        self._open = min(self.capacity, _FREE_OF_CARE // max(4 * n, 1))
 
     def missing(self, index: Array) -> Array:
         return index[self._slot[index] < 0]
@@ -39,7 +45,8 @@ class ColumnStore:
     def make_room(self, index: Array, keep: Array) -> Array:
         """Slots for new columns, none of them taken from the columns in ``keep``."""
         held = self._slot[keep]
-        age = self._used_at.copy()
+        self._open = min(self.capacity, max(self._open, _REQUESTS * len(keep)))
+        age = self._used_at[: self._open].copy()
         age[held[held >= 0]] = np.iinfo(np.int64).max
         slots = np.argpartition(age, len(index) - 1)[: len(index)]
         previous = self._owner[slots]
