@@ -71,35 +71,34 @@ def bias_interval(problem: Problem, points: Array) -> tuple[float, float]:
     """
     if problem.bias is not None:
         return problem.bias, problem.bias
-    return minimising_biases(problem.y > 0, problem.bounds, points)
+    return minimising_biases(problem.low, problem.high, points, problem.total)
 
 
-def minimising_biases(positive: Array, bounds: Array, points: Array) -> tuple[float, float]:
+def minimising_biases(low: Array, high: Array, points: Array, total: float) -> tuple[float, float]:
     """The same for a free bias, in the words of somebody without a problem at hand.
 
-    A row is active, and loses C_i per unit, where b lies below its point (y = 1) or above it
-    (y = -1). The slope of the primal in b is the active weight of the negative class less that
-    of the positive one: the minimisers are a single point, an interval exactly where the two
-    balance. Only what is active is counted, so that rows that have no say do not blur it. With
-    infinite weights the minimisers are all biases between the classes. One class alone is
-    content from its label on.
+    A row is active where b lies below its point, and loses ``high`` per unit, or above it, and
+    loses -``low``. The slope of the primal in b is ``total`` less all that is active: the
+    minimisers are a single point, an interval exactly where the two balance. Only what is active
+    is counted, so that rows that have no say do not blur it. With infinite bounds the minimisers
+    are all biases between the classes. One class alone is content from its label on.
     """
-    counts = bounds > 0
-    positive, points, weights = positive[counts], points[counts], bounds[counts]
-    if positive.all() or not positive.any():
-        label = 1.0 if positive.any() else -1.0
-        return label, label
-    if np.isinf(weights).any():
-        ends = float(points[positive].max()), float(points[~positive].min())
+    counts = high > low
+    low, high, points = low[counts], high[counts], points[counts]
+    if not len(points):
+        return 0.0, 0.0
+    if total == 0.0 and not (low < 0.0).any():
+        return float(points.max()), float(points.max())
+    if total == 0.0 and not (high > 0.0).any():
+        return float(points.min()), float(points.min())
+    if np.isinf(low).any() or np.isinf(high).any():
+        ends = float(points[high > 0.0].max()), float(points[low < 0.0].min())
         return min(ends), max(ends)
     order = np.argsort(points)
-    weights, positive = weights[order], positive[order]
     # just above each point
-    above = np.cumsum(np.where(positive, weights, 0.0)[::-1])[::-1]
-    active_positive = np.append(above[1:], 0.0)
-    active_negative = np.cumsum(np.where(positive, 0.0, weights))
-    slope = active_negative - active_positive
-    slack = BALANCE * (active_negative + active_positive)
+    above = np.append(np.cumsum(high[order][::-1])[::-1][1:], 0.0)
+    below = np.cumsum(low[order])
+    slope, slack = total - above - below, BALANCE * (above - below)
     first, last = np.argmax(slope >= -slack), np.argmax(slope > slack)
     return float(points[order[first]]), float(points[order[last]])
 

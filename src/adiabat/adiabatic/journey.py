@@ -385,8 +385,7 @@ class Journey:
             return
         self._dismiss(inside.copy())
         errors = living.errors()
-        positive = high > 0.0
-        ends = minimising_biases(positive, high - low, errors + living.scalars[BIAS])
+        ends = minimising_biases(low, high, errors + living.scalars[BIAS], living.total)
         living.scalars[BIAS] = 0.5 * (ends[0] + ends[1])
         living.see(living.errors())
 

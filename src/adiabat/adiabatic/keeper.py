@@ -38,6 +38,8 @@ class Demand:
         What is added to K(x, x).
     bias : float or None
         The bias where it is fixed beforehand.
+    total : float
+        What the coefficients add up to where it is free; the same in every demand of a machine.
     """
 
     kernel: Kernel
@@ -47,6 +49,7 @@ class Demand:
     high: Array
     ridge: Array
     bias: float | None = None
+    total: float = 0.0
 
     def __len__(self) -> int:
         return len(self.target)
@@ -84,7 +87,9 @@ class Keeper:
         prepared = demand.prepared(everyone, everyone)
         gram = GrowingGram(demand.kernel, prepared, demand.ridge, members)
         standing = demand.standing(everyone, everyone.astype(np.float64))
-        self.living = Living(gram, standing, theta, bias, fixed_bias=demand.bias)
+        self.living = Living(
+            gram, standing, theta, bias, fixed_bias=demand.bias, total=demand.total
+        )
         self.journey = Journey(self.living)
         self.row_of = everyone
         self.learned = float(len(demand))

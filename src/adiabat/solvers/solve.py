@@ -56,12 +56,13 @@ def solve(
     """
     monitor = monitor or Monitor()
     counts = problem.bounds > 0
-    if problem.bias is None and len(set(problem.y[counts])) < 2:
+    alone = len(set(problem.y[counts])) < 2 and problem.total == 0.0
+    if problem.bias is None and alone:
         theta = np.zeros(len(problem))
         return _settled(problem, Candidate(theta, problem.target.copy()), monitor)
     first = Iterate(np.zeros(len(problem)), problem.target.copy())
-    if start is not None:
-        first = feasible(problem, start)
+    if start is not None or problem.total != 0.0:
+        first = feasible(problem, first.theta if start is None else start)
     limit = _STEPS + (_HARD_STEPS_PER_ROW if problem.is_hard else _STEPS_PER_ROW) * len(problem)
     if max_steps is not None and max_steps <= limit:
         near = descend(_bounded(problem), first, _NEAR, max_steps, monitor)
@@ -82,13 +83,20 @@ def solve(
 
 
 def feasible(problem: Problem, theta: Array) -> Iterate:
-    """Coefficients put within their bounds, and the heavier class made as light as the other."""
+    """Coefficients put within their bounds, and what their sum has too much taken off.
+
+    First off those that get smaller by it, then off all by the room they have.
+    """
     bounded = _bounded(problem)
     theta = np.clip(theta, bounded.low, bounded.high)
-    surplus = float(theta.sum()) - problem.total if problem.bias is None else 0.0
-    heavier = theta * np.sign(surplus) > 0
-    if surplus:
-        theta[heavier] *= 1.0 - abs(surplus) / float(np.abs(theta[heavier]).sum())
+    for nearest in (np.zeros(len(theta)), bounded.low, bounded.high):
+        surplus = float(theta.sum()) - problem.total if problem.bias is None else 0.0
+        if abs(surplus) <= EPS * float(np.abs(theta).sum()):
+            break
+        room = theta - nearest
+        room[room * surplus <= 0.0] = 0.0
+        if room.any():
+            theta -= room * min(1.0, surplus / float(room.sum()))
     support = np.flatnonzero(theta)
     return Iterate(theta, problem.target - problem.gram.times(support, theta[support]))
 
