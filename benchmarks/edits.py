@@ -42,10 +42,7 @@ class Spent:
 
 
 class Edited:
-    """A model of all rows of a problem; some go, the same come back.
-
-    Making it includes the first change, which makes the machine that later ones move.
-    """
+    """A model of all rows of a problem; some go, the same come back."""
 
     def __init__(self, contestant: Contestant, problem: Problem) -> None:
         self.X, self.y = problem.load()
@@ -53,12 +50,16 @@ class Edited:
         self.random = np.random.default_rng(0)
         self.ids = self.model.ids_
         self.out = np.empty(0, dtype=np.int64)
-        started = perf_counter()
+
+    def begin(self) -> float:
+        """Make the first change, which makes what later ones move; its seconds."""
         self.choose(1)
+        started = perf_counter()
         self.unlearn()
-        self.first_edit = perf_counter() - started
+        elapsed = perf_counter() - started
         self.learn()
         self.note_ids()
+        return elapsed
 
     def choose(self, count: int) -> None:
         """Choose which rows go next."""
@@ -92,6 +93,7 @@ class EditTrial:
         self.contestant, self.learning = contestant, learning
         self.rows, self.times = rows, times
         self.edited = Edited(contestant, problem)
+        self.first_edit = self.edited.begin()
         self.spent = Spent()
 
     def run(self) -> float:
@@ -116,7 +118,7 @@ class EditTrial:
         parts = (
             self.edited.categories(),
             str(self.spent),
-            f"first edit {self.edited.first_edit:.2g} s",
+            f"first edit {self.first_edit:.2g} s",
             self.contestant.describe(self.edited.model),
         )
         return ", ".join(parts)

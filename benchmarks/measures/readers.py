@@ -19,6 +19,7 @@ class ReadersTrial:
     def __init__(self, contestant: Contestant, problem: Problem) -> None:
         self.contestant = contestant
         self.edited = Edited(contestant, problem)
+        self.edited.begin()
         self.queries = self.edited.X[:BLOCK]
         self.alone = self.beside = self.writing = 0.0
 
