@@ -1,4 +1,4 @@
-"""A fitted model whose rows go and come back, so that its size stays what it is.
+"""A fitted model whose rows go and come, so that its size stays what it is.
 
 Whoever learns or unlearns here pays what a user pays: the input is an array, the call is the
 public method. Choosing the rows is not counted.
@@ -6,6 +6,7 @@ public method. Choosing the rows is not counted.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,11 @@ from numpy.typing import NDArray
 
 from benchmarks.declarations import Contestant, Problem
 from benchmarks.threads import Stopwatch
+
+#: Rows that wait outside, at least one block.
+OUTSIDE = 10
+#: Up to so many rows a refit is repeated within a run.
+SMALL = 5_000
 
 
 @dataclass
@@ -42,57 +48,81 @@ class Spent:
 
 
 class Edited:
-    """A model of all rows of a problem; some go, the same come back."""
+    """A model of all rows of a problem but a few, which wait outside.
 
-    def __init__(self, contestant: Contestant, problem: Problem) -> None:
+    In each turn some rows go and others come, that have waited for some turns: those that have
+    just gone would find everything as they left it.
+    """
+
+    def __init__(self, contestant: Contestant, problem: Problem, rows: int = 1) -> None:
         self.X, self.y = problem.load()
         self.model = contestant.new(problem).fit(self.X, self.y)
-        self.random = np.random.default_rng(0)
-        self.ids = self.model.ids_
-        self.out = np.empty(0, dtype=np.int64)
+        self.rows, self.random = rows, np.random.default_rng(0)
+        self.ids, self.held = self.model.ids_, np.ones(len(self.y), dtype=bool)
+        self.waiting: deque[NDArray[Any]] = deque()
 
     def begin(self) -> float:
-        """Make the first change, which makes what later ones move; its seconds."""
-        self.choose(1)
+        """Make the first changes, the first of which makes what later ones move; its seconds."""
         started = perf_counter()
-        self.unlearn()
+        self.put_out()
         elapsed = perf_counter() - started
-        self.learn()
-        self.note_ids()
+        while len(self.waiting) * self.rows < OUTSIDE:
+            self.put_out()
+        self.turn()
         return elapsed
 
-    def choose(self, count: int) -> None:
-        """Choose which rows go next."""
-        self.out = self.random.choice(len(self.y), count, replace=False)
-        self.ids_out = self.ids[self.out]
-        self.rows_out: tuple[NDArray[Any], NDArray[Any]] = self.X[self.out], self.y[self.out]
+    def put_out(self) -> None:
+        """Let some rows go without others that come."""
+        self.choose()
+        self.unlearn()
+        self.waiting.append(self.going)
+
+    def turn(self) -> None:
+        """Let some rows go and others come."""
+        self.prepare()
+        self.unlearn()
+        self.learn()
+        self.note()
+
+    def choose(self) -> None:
+        """Choose who goes next."""
+        self.going = self.random.choice(np.flatnonzero(self.held), self.rows, replace=False)
+        self.held[self.going] = False
+        self.ids_going = self.ids[self.going]
+
+    def prepare(self) -> None:
+        """Choose who goes and who comes."""
+        self.choose()
+        self.coming = self.waiting.popleft()
+        self.rows_coming = self.X[self.coming], self.y[self.coming]
 
     def unlearn(self) -> None:
-        """Forget the rows chosen."""
-        self.model.unlearn(self.ids_out)
+        """Forget those who go."""
+        self.model.unlearn(self.ids_going)
 
     def learn(self) -> None:
-        """Learn them again."""
-        self.model.partial_fit(*self.rows_out)
+        """Learn those who come."""
+        self.model.partial_fit(*self.rows_coming)
 
-    def note_ids(self) -> None:
-        """They have come back under new ids."""
-        self.ids[self.out] = self.model.ids_[-len(self.out) :]
+    def note(self) -> None:
+        """Note who is where, and the ids of those who came."""
+        self.waiting.append(self.going)
+        self.held[self.coming] = True
+        self.ids[self.coming] = self.model.ids_[-len(self.coming) :]
 
     def categories(self) -> str:
         """How large the model is, and how many of its rows are on the margin."""
-        return f"{len(self.ids)} rows, {len(self.model.margin_)} members"
+        return f"{len(self.model.ids_)} rows, {len(self.model.margin_)} members"
 
 
 class EditTrial:
-    """Times either half of going and coming back, so many rows at a time, so many times."""
+    """Times either half of a turn, with so many rows at a time, so many times."""
 
     def __init__(
         self, contestant: Contestant, problem: Problem, *, learning: bool, rows: int, times: int
     ) -> None:
-        self.contestant, self.learning = contestant, learning
-        self.rows, self.times = rows, times
-        self.edited = Edited(contestant, problem)
+        self.contestant, self.learning, self.times = contestant, learning, times
+        self.edited = Edited(contestant, problem, rows)
         self.first_edit = self.edited.begin()
         self.spent = Spent()
 
@@ -100,10 +130,10 @@ class EditTrial:
         """Average one change."""
         watch, self.spent = Stopwatch(), Spent()
         for _ in range(self.times):
-            self.edited.choose(self.rows)
+            self.edited.prepare()
             self._do(self.edited.unlearn, watch, timed=not self.learning)
             self._do(self.edited.learn, watch, timed=self.learning)
-            self.edited.note_ids()
+            self.edited.note()
         return watch.seconds / self.times
 
     def _do(self, edit: Callable[[], None], watch: Stopwatch, *, timed: bool) -> None:
@@ -145,9 +175,6 @@ class RefitTrial:
         """Say what was done."""
         return f"refit on {len(self.y)} rows, median of {self.times} a run"
 
-
-#: Up to so many rows a refit is repeated within a run.
-SMALL = 5_000
 
 Trials = Callable[[Contestant, Problem], EditTrial | RefitTrial]
 

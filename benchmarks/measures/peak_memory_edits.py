@@ -24,11 +24,9 @@ def edit_some(contestant_name: str, problem_name: str) -> child.Answer:
     before = peak_gigabytes()
     edited = Edited(contestant, problem)
     fitted = peak_gigabytes()
+    edited.begin()
     for _ in range(EDITS // 2):
-        edited.choose(1)
-        edited.unlearn()
-        edited.learn()
-        edited.note_ids()
+        edited.turn()
     members = len(edited.model.margin_)
     return {
         "before": before,

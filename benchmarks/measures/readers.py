@@ -54,10 +54,7 @@ class ReadersTrial:
     def write(self) -> None:
         """Unlearn and learn one row by turns."""
         for _ in range(EDITS // 2):
-            self.edited.choose(1)
-            self.edited.unlearn()
-            self.edited.learn()
-            self.edited.note_ids()
+            self.edited.turn()
 
     def remark(self) -> str:
         """Show both rates, in rows, and how fast the writer was."""
