@@ -119,15 +119,19 @@ class Measure:
     """Something to measure, less being better, and the problems it is measured on.
 
     ``summary`` turns the repeats into the one value that is judged. ``at_most`` bounds the
-    repeats of a measure that is slow or cannot vary. ``rivals`` is False where only our own
-    value says something.
+    repeats of a measure that is slow or cannot vary. ``rivals`` names those who take part beside
+    us; None is all of them, and nobody is named where only our own value says something.
     """
 
     name: str
     unit: str
     prepare: Callable[[Contestant, Problem], Trial]
     rows: Sequence[Row]
-    rivals: bool = True
+    rivals: Sequence[str] | None = None
     warm_up: bool = True
     at_most: int | None = None
     summary: Callable[[Sequence[float]], float] = field(default=statistics.median)
+
+    def admits(self, contestant: Contestant) -> bool:
+        """Tell whether a contestant takes part."""
+        return contestant.ours or self.rivals is None or contestant.name in self.rivals

@@ -97,7 +97,7 @@ class _Side:
 def run(contest: Contest, repeats: int, progress: Progress) -> Result:
     """Measure every contestant and judge ours."""
     measure = contest.measure
-    sides = [_Side(c) for c in contest.contestants if c.ours or measure.rivals]
+    sides = [_Side(c) for c in contest.contestants if measure.admits(c)]
     for side in sides:
         progress(f"{side.contestant.name} prepares")
         side.attempt(partial(side.prepare, contest))

@@ -43,17 +43,35 @@ def verify() -> list[str]:
     return sorted({name.replace(" None", "").strip() for name in names})
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """Wall-clock time of one call, refused if the process used more than one core meanwhile.
+class Stopwatch:
+    """Wall-clock time of several calls, refused if they used more than one core.
 
     The processor time of a process counts all of its threads, also those of pools that
     threadpoolctl does not know.
     """
+
+    def __init__(self) -> None:
+        self._elapsed = self._used = 0.0
+
+    def time(self, call: Callable[[], object]) -> None:
+        """Add one call."""
+        used_before, before = time.process_time(), time.perf_counter()
+        call()
+        self._elapsed += time.perf_counter() - before
+        self._used += time.process_time() - used_before
+
+    @property
+    def seconds(self) -> float:
+        """What all of them took."""
+        if self._used > 1.1 * self._elapsed + 0.02:
+            cores = self._used / self._elapsed
+            raise TooManyThreadsError(f"used {cores:.1f} cores where one is allowed")
+        return self._elapsed
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Wall-clock time of one call, refused if the process used more than one core meanwhile."""
     gc.collect()
-    cores_before, before = time.process_time(), time.perf_counter()
-    call()
-    elapsed = time.perf_counter() - before
-    used = time.process_time() - cores_before
-    if used > 1.1 * elapsed + 0.02:
-        raise TooManyThreadsError(f"used {used / elapsed:.1f} cores where one is allowed")
-    return elapsed
+    watch = Stopwatch()
+    watch.time(call)
+    return watch.seconds

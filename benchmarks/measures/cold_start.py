@@ -84,7 +84,7 @@ FRESH = Measure(
     unit="s",
     prepare=FreshTrial,
     rows=(Row("synthetic-1000x20-C1", Below(6, "s")),),
-    rivals=False,
+    rivals=(),
     warm_up=False,
     at_most=3,
 )
@@ -93,12 +93,12 @@ LATER = Measure(
     unit="s",
     prepare=LaterTrial,
     rows=(Row("synthetic-1000x20-C1", Below(0.6, "s")),),
-    rivals=False,
+    rivals=(),
 )
 IMPORT = Measure(
     name="import",
     unit="s",
     prepare=ImportTrial,
     rows=(Row("synthetic-1000x20-C1", Below(0.2, "s")),),
-    rivals=False,
+    rivals=(),
 )

@@ -65,5 +65,5 @@ DISTANCE_TO_LIMIT = Measure(
     unit="x limit",
     prepare=LimitTrial,
     rows=(Row("synthetic-5000x20-C1"), Row("synthetic-20000x50-C1")),
-    rivals=False,
+    rivals=(),
 )

@@ -75,7 +75,7 @@ INTERRUPT = Measure(
     unit="s",
     prepare=InterruptTrial,
     rows=(Row("synthetic-20000x50-C100", Below(1, "s")),),
-    rivals=False,
+    rivals=(),
     warm_up=False,
     summary=max,
 )
