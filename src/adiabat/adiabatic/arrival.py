@@ -38,11 +38,10 @@ from adiabat.margin_system import EPS
 
 Array = NDArray[Any]
 
-#: Entries of ``figures``: the largest error of a member; the sum of all coefficients, and of their
-#: sizes; the largest sqrt(K(x, x)); what rounding can do to an error, generously; how far the
-#: members are from their bounds, the one furthest from both and the one nearest to any; the least
-#: pivot of the factor.
-WORST, SUM, SIZE, REACH, ROUNDING, CLEAR, CLOSE, PIVOT = range(8)
+#: Entries of ``figures``: the sum of all coefficients, and of their sizes; the largest
+#: sqrt(K(x, x)); what rounding can do to an error, generously; how far the members are from their
+#: bounds, the one furthest from both and the one nearest to any; the least pivot of the factor.
+SUM, SIZE, REACH, ROUNDING, CLEAR, CLOSE, PIVOT = range(7)
 #: Coefficients added up at once.
 _BLOCK = 64
 
@@ -101,17 +100,10 @@ def end_leg(rows: Array, kinds: Array, scalars: Array, counts: Array) -> None:
 
 
 @compiled
-def measure(
-    table: Array,
-    factor: Array,
-    rows: Array,
-    slots: Array,
-    members: Array,
-    scalars: Array,
-    counts: Array,
-    figures: Array,
+def tally(
+    factor: Array, rows: Array, members: Array, scalars: Array, counts: Array, figures: Array
 ) -> None:
-    """What there is to know at the end of a path."""
+    """What there is to know of the coefficients."""
     figures[:] = 0.0
     for start in range(0, counts[ROWS], _BLOCK):
         total, size = 0.0, 0.0
@@ -127,9 +119,7 @@ def measure(
     figures[CLOSE] = figures[PIVOT] = np.inf
     for p in range(counts[MEMBERS]):
         row = members[p]
-        error = error_and_rate(table, rows, slots, scalars, counts, row)[0]
         room = min(rows[THETA, row] - rows[LOW, row], rows[HIGH, row] - rows[THETA, row])
-        figures[WORST] = max(figures[WORST], abs(error))
         figures[CLEAR] = max(figures[CLEAR], room)
         figures[CLOSE] = min(figures[CLOSE], room)
         figures[PIVOT] = min(figures[PIVOT], factor[p, p])

@@ -21,10 +21,9 @@ from adiabat.adiabatic.arrival import (
     ROUNDING,
     SIZE,
     SUM,
-    WORST,
     end_leg,
     go_as_errors_want,
-    measure,
+    tally,
 )
 from adiabat.adiabatic.layout import (
     ASIDE,
@@ -106,7 +105,7 @@ class Journey:
         self.living = living
         living.scalars[PATIENT] = float(patient)
         self.changes = self.refactorisations = 0
-        self.figures = np.zeros(8)
+        self.figures = np.zeros(7)
         self._setting_out: list[Array] = []
         self._bounds_to_be: list[tuple[Array, Array, Array]] = []
 
@@ -164,7 +163,7 @@ class Journey:
             Where the path has no end or does not lead to the optimum.
         """
         rows, goals = self._set_out()
-        living, seen = self.living, self._measured()
+        living, seen = self.living, self._tallied()
         living.scalars[SCALE] = seen[SIZE]
         if living.counts[STRETCHING] or (goals != living.rows[THETA, rows]).any():
             self._all_legs(rows, goals)
@@ -273,23 +272,28 @@ class Journey:
             self._all_legs(*self._set_out())
         raise LostError("rows at their bounds still want to leave them")
 
-    def _measured(self) -> Array:
-        """What there is to know of the state now, as ``arrival.measure`` tells it."""
-        table, _, factor, rows, slots, _, members, scalars, counts = self.living.state
-        measure(table, factor, rows, slots, members, scalars, counts, self.figures)
+    def _tallied(self) -> Array:
+        """What there is to know of the coefficients now, as ``arrival.tally`` tells it."""
+        _, _, factor, rows, _, _, members, scalars, counts = self.living.state
+        tally(factor, rows, members, scalars, counts, self.figures)
         return self.figures
+
+    def _member_errors(self) -> Array:
+        """The errors of the members, which should be zero."""
+        table, _, _, rows, slots, _, members, scalars, counts = self.living.state
+        return member_errors(table, rows, slots, members, scalars, counts)
 
     def _is_settled(self) -> bool:
         """Whether there is nothing to be mended: the usual case."""
-        seen, living = self._measured(), self.living
+        seen, living = self._tallied(), self.living
         imbalance = living.total - seen[SUM] if living.bias is None else 0.0
         return bool(
             living.size
-            and seen[WORST] <= _CLEAN * seen[ROUNDING]
             and abs(imbalance) <= _BALANCED * max(seen[SIZE], 1.0)
             and seen[CLOSE] > _SPECK * living.scalars[SCALE]
             and seen[CLEAR] > BALANCE * seen[SIZE]
             and self._is_sharp(seen)
+            and np.abs(self._member_errors()).max() <= _CLEAN * seen[ROUNDING]
         )
 
     def _is_sharp(self, seen: Array) -> bool:
@@ -299,7 +303,7 @@ class Journey:
 
     def _require_balance(self) -> None:
         """The equality holds to rounding."""
-        living, seen = self.living, self._measured()
+        living, seen = self.living, self._tallied()
         left = abs(living.total - seen[SUM]) if living.bias is None else 0.0
         if left > 32.0 * EPS * max(seen[SIZE], 1.0):
             raise LostError(f"the coefficients are {left:.3g} off their sum")
@@ -328,16 +332,16 @@ class Journey:
     def _refined(self) -> float:
         """Correct as long as that helps; the largest error that is left, in units of rounding."""
         living = self.living
-        table, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
+        _, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
         last, hopes = np.inf, _CORRECTIONS
         while living.size:
-            seen = self._measured()
+            seen = self._tallied()
             imbalance = living.total - float(living.theta.sum()) if scalars[LOOSE] else 0.0
             unbalanced = abs(imbalance) / (_BALANCED * max(seen[SIZE], 1.0))
-            left = float(max(seen[WORST] / seen[ROUNDING], unbalanced))
+            error = self._member_errors()
+            left = float(max(np.abs(error).max() / seen[ROUNDING], unbalanced))
             if left <= _CLEAN or left > _HOPE * last or not hopes:
                 return left
-            error = member_errors(table, rows, slots, members, scalars, counts)
             blocking = refine(
                 slot_of, factor, rows, slots, members, scalars, counts, error, imbalance
             )
@@ -350,7 +354,7 @@ class Journey:
     def _sharpen(self) -> None:
         """Correct by errors whose rounding an ill-conditioned system can bear."""
         living = self.living
-        if not living.size or living.size * living.n > _WIDE or self._is_sharp(self._measured()):
+        if not living.size or living.size * living.n > _WIDE or self._is_sharp(self._tallied()):
             return
         _, slot_of, factor, rows, slots, _, members, scalars, counts = living.state
         for _ in range(_WIDE_CORRECTIONS):
