@@ -123,8 +123,10 @@ LOSSES: dict[str, Callable[[Array], tuple[Array, Array | None]]] = {
 
 def costs(C: float, weight: Array, codes: Array, class_weight: Array) -> Array:
     """C times the weights of the row and of its class; 0 for a row of weight 0 also if C = inf."""
-    cost = np.zeros(len(weight))
     counts = weight > 0
+    if counts.all():
+        return C * weight * class_weight[codes]
+    cost = np.zeros(len(weight))
     cost[counts] = C * weight[counts] * class_weight[codes[counts]]
     return cost
 
@@ -143,7 +145,9 @@ def tasks(
         return Task(positive, negative, index, y, bounds[index], own_ridge, fixed_bias)
 
     if classes <= 2:
-        return [task(classes - 1, 0 if classes == 2 else NOBODY, np.arange(len(codes)))]
+        y = np.where(codes == classes - 1, 1.0, -1.0)
+        other = 0 if classes == 2 else NOBODY
+        return [Task(classes - 1, other, np.arange(len(y)), y, bounds, ridge, fixed_bias)]
     return [
         task(i, j, np.flatnonzero((codes == i) | (codes == j)))
         for i, j in combinations(range(classes), 2)

@@ -180,15 +180,17 @@ def path_cost(task: Task, old: Machine, origin: Array) -> float:
     Each row that comes or goes brings somewhat more than one change of category with it, each
     that only gets another bound somewhat less; each change reads the factor of the margin.
     """
-    stayed = np.flatnonzero(origin != NEW)
-    rebound = np.count_nonzero(task.bounds[stayed] != old.task.bounds[origin[stayed]])
-    came_and_went = len(origin) + len(old.theta) - 2 * len(stayed)
-    members = np.count_nonzero(old.on_margin)
+    new = origin == NEW
+    came = np.count_nonzero(new)
+    went = len(old.theta) - (len(origin) - came)
+    rebound = np.count_nonzero(task.bounds != old.task.bounds[origin]) - came
+    came_and_went, rebound = came + went, max(rebound, 0)
+    members = np.count_nonzero(old.categories == 1)
     changes = _FIRST_CHANGES + _CHANGES_PER_ROW * came_and_went + _CHANGES_PER_BOUND * rebound
     return float(changes * (_READ_PER_CHANGE + members**2))
 
 
 def solver_cost(old: Machine) -> float:
     """What solving from the present solution is likely to cost, and a new living machine."""
-    support, members = np.count_nonzero(old.theta), np.count_nonzero(old.on_margin)
+    support, members = np.count_nonzero(old.theta), np.count_nonzero(old.categories == 1)
     return float(len(old.theta) * (_READ_PER_SUPPORT * support + _READ_PER_MEMBER * members))
