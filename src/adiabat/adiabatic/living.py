@@ -39,7 +39,7 @@ from adiabat.adiabatic.layout import (
 )
 from adiabat.adiabatic.margin import join, take_out
 from adiabat.errors import AdiabatError
-from adiabat.growing_gram import GrowingGram, grown, with_room
+from adiabat.growing_gram import GrowingGram, grown, require_memory, with_room
 from adiabat.kernels import expansion
 from adiabat.margin_system import factor_in_panels
 
@@ -165,6 +165,7 @@ class Living:
     def make_factor_room(self) -> None:
         """Room for more members."""
         room = with_room(len(self.factor) + len(self.factor) // 4)
+        require_memory(self.n, self.size, room**2)
         self.factor = grown(self.factor, (room, room))
         self.members = grown(self.members, (room,))
 

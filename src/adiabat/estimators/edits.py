@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from adiabat.estimators.validation import (
     counted_classes,
     symmetric,
 )
-from adiabat.kernels import Rows
+from adiabat.kernels import ORIGIN_GRID, Rows, rows_of
 
 Array = NDArray[Any]
 
@@ -71,12 +70,13 @@ def _position(held: Array, name: Any) -> int:
 
 def positions_of_groups(examples: Examples, groups: Any) -> Array:
     """Where the rows of some groups stand; a KeyError-like error names a group without rows."""
-    wanted = checked_groups(groups, 1 if isinstance(groups, str | Real) else len(groups)).tolist()
+    wanted = dict.fromkeys(checked_groups(groups, 1 if np.ndim(groups) == 0 else len(groups)))
     held = examples.groups.tolist()
-    unknown = [group for group in wanted if group is None or group not in set(held)]
+    known = set(held) - {None}
+    unknown = [group for group in wanted if group not in known]
     if unknown:
         raise UnknownIdError(f"groups: {unknown[0]!r} not held; wanted groups of rows held")
-    return np.array([at for at, group in enumerate(held) if group in set(wanted)], dtype=np.int64)
+    return np.array([at for at, group in enumerate(held) if group in wanted], dtype=np.int64)
 
 
 def founded(examples: Examples) -> Edit:
@@ -127,7 +127,7 @@ def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
     left = _relabelled(
         replace(
             examples,
-            rows=Rows(values, examples.rows.origin),
+            rows=Rows(values, _origin_without(examples.rows, positions, values)),
             weight=examples.weight[keep],
             ids=examples.ids[keep],
             groups=examples.groups[keep],
@@ -135,6 +135,20 @@ def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
         examples.labels[keep],
     )
     return Edit(left, keep, keep, len(positions))
+
+
+def column_names(names: Array | None, before: Examples, edit: Edit) -> Array | None:
+    """Names of a kernel matrix's columns after an edit; None where those of new ones are unknown.
+
+    They go with the rows, and where they were the rows' ids they still are.
+    """
+    if names is None:
+        return None
+    if (edit.stayed != NEW).all():
+        return names[edit.stayed]
+    ids = edit.examples.ids
+    own = np.array_equal(names, before.ids) and all(isinstance(name, str) for name in ids)
+    return ids.copy() if own else None
 
 
 def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
@@ -167,11 +181,26 @@ def revised(
         order = everyone.copy()
         order[positions] = len(examples) + np.arange(len(positions))
         stacked = _stacked(examples.rows.values, values)[order]
-    known = replace(examples, rows=Rows(stacked, examples.rows.origin))
+    origin = _origin_without(examples.rows, positions, stacked)
+    known = replace(examples, rows=Rows(stacked, origin))
     edit = relabelled(known, positions, examples.labels[positions] if labels is None else labels)
-    origin = everyone.copy()
-    origin[positions] = NEW
-    return replace(edit, origin=origin)
+    everyone[positions] = NEW
+    return replace(edit, origin=everyone)
+
+
+def _origin_without(rows: Rows, positions: Array, values: Any) -> Array | None:
+    """The origin of rows, measured anew where it shows a feature that none of them has any more.
+
+    Where the first rows did not differ it is near their features; else it is too coarse.
+    """
+    origin = rows.origin
+    if origin is None or not len(values):
+        return origin
+    reach = ORIGIN_GRID * np.abs(origin).max(initial=0.0)
+    shown = origin != 0.0
+    shown &= (np.abs(rows.values[positions] - origin) <= reach).any(axis=0)
+    shown[shown] = (np.abs(values[:, shown] - origin[shown]) > reach).all(axis=0)
+    return rows_of(values).origin if shown.any() else origin
 
 
 def _relabelled(examples: Examples, labels: Array) -> Examples:

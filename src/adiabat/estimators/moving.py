@@ -64,8 +64,14 @@ class Move:
         self.before, self.edit, self.kernel, self.effort = upkeep.model, edit, kernel, effort
         self.machines = {self.before.labels(m): m for m in self.before.machines}
         self.keepers: dict[Pair, Keeper] = {}
-        self._old_keepers = upkeep.keepers if kernel == self.before.kernel else {}
+        same = kernel == self.before.kernel and self._origin_now is self.before.examples.rows.origin
+        self._old_keepers = upkeep.keepers if same else {}
         self.solved = 0
+
+    @property
+    def _origin_now(self) -> Array | None:
+        """What translation-invariant kernels measure from after the change."""
+        return self.edit.examples.rows.origin
 
     def machine(self, task: Task) -> Machine:
         """The machine of a task, at its optimum."""
@@ -76,7 +82,7 @@ class Move:
         origin = self._origin(task, old.task)
         if self._is_untouched(task, old, origin):
             return self._kept(pair, task, old)
-        if self.kernel != self.before.kernel or not old.finished or self._is_large(origin, old):
+        if self._is_elsewhere(task, old) or self._is_large(origin, old):
             return self._solved(task, old, origin)
         return self._moved(pair, task, old, origin)
 
@@ -85,8 +91,8 @@ class Move:
         place = np.full(len(self.before.examples) + 1, NEW)
         place[old.index] = np.arange(len(old.index))
         origin = place[self.edit.origin[task.index]]
-        if task.ridge is not None and old.ridge is not None:
-            origin[np.append(old.ridge, np.nan)[origin] != task.ridge] = NEW
+        if task.ridge is not None or old.ridge is not None:
+            origin[np.append(_ridge(old), np.nan)[origin] != _ridge(task)] = NEW
         return origin
 
     def _is_untouched(self, task: Task, old: Machine, origin: Array) -> bool:
@@ -98,6 +104,11 @@ class Move:
             and np.array_equal(task.bounds, old.task.bounds)
             and task.fixed_bias == old.task.fixed_bias
         )
+
+    def _is_elsewhere(self, task: Task, old: Machine) -> bool:
+        """Whether no path leads from the old optimum, if it was one, to that of the task."""
+        other_bias = task.fixed_bias != old.task.fixed_bias
+        return self.kernel != self.before.kernel or other_bias or not old.finished
 
     def _kept(self, pair: Pair, task: Task, old: Machine) -> Machine:
         """The same machine; its rows may have other positions."""
@@ -140,7 +151,8 @@ class Move:
         # numba comes with living machines.
         from adiabat.adiabatic.keeper import Keeper  # noqa: PLC0415
 
-        rows = rows_of_task(old.task, self.before.kernel, self.before.examples.rows)
+        every = replace(self.before.examples.rows, origin=self._origin_now)
+        rows = rows_of_task(old.task, self.before.kernel, every)
         return Keeper(demand_of(old.task, self.before.kernel, rows), old.theta, old.bias)
 
     def _require_convex(self, pair: Pair, task: Task, rows: Rows, origin: Array) -> None:
@@ -169,3 +181,8 @@ class Move:
         self.solved += 1
         start = np.append(old.theta, 0.0)[origin]
         return trained(task, self.kernel, self.edit.examples, self.effort, start)
+
+
+def _ridge(task: Task) -> Array:
+    """What is added to the kernel's diagonal, row by row."""
+    return np.zeros(len(task.index)) if task.ridge is None else task.ridge
