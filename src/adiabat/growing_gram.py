@@ -7,7 +7,10 @@ out, the last row takes its number. What is taken out is overwritten, not only f
 
 from __future__ import annotations
 
+import logging
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +23,38 @@ Array = NDArray[Any]
 
 #: Columns kept for rows that may come back, beyond those that are needed.
 SPARE_COLUMNS = 32
+#: Arrays above so many bytes are spoken of, and are asked for only where there is room for them.
+NOTABLE = 64 << 20
+
+_logger = logging.getLogger("adiabat")
+
+
+def available_memory() -> int | None:
+    """Bytes that the system can hand out; None where it is not Linux, which tells.
+
+    Free pages alone would be too few: those that only cache files are given back.
+    """
+    told = Path("/proc/meminfo")
+    found = re.search(r"MemAvailable: *(\d+) kB", told.read_text()) if told.exists() else None
+    return int(found[1]) << 10 if found else None
+
+
+def require_memory(rows: int, members: int, numbers: int) -> None:
+    """Raise where so many numbers, for kernel columns or a factor, are more than there is.
+
+    It is called before memory is taken: a system that promises more than it has would end the
+    process later.
+    """
+    size = numbers * np.dtype(np.float64).itemsize
+    if size <= NOTABLE:
+        return
+    _logger.info("a change with %d rows and %d members takes %d bytes", rows, members, size)
+    free = available_memory()
+    if free is not None and size > free:
+        raise MemoryError(
+            f"a change with {rows} rows and {members} members takes {size} bytes for kernel "
+            f"values, and {free} are available; wanted fewer rows, or more memory"
+        )
 
 
 def grown(array: Array, shape: tuple[int, ...]) -> Array:
@@ -166,8 +201,10 @@ class GrowingGram:
         self._shelf = shelf_of(prepared)
         self._ridge = DenseLines(ridge)
         self.evaluations = 0
-        rows = with_room(len(prepared))
-        self.table = np.zeros((rows, columns + columns // 4 + SPARE_COLUMNS))
+        rows, slots = with_room(len(prepared)), columns + columns // 4 + SPARE_COLUMNS
+        # the members' factor comes with it
+        require_memory(len(prepared), columns, rows * slots + with_room(columns) ** 2)
+        self.table = np.zeros((rows, slots))
         self.slot_of = np.full(rows, -1, dtype=np.int64)
         self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
         self.used = 0
@@ -245,6 +282,7 @@ class GrowingGram:
         columns = self.table.shape[1]
         if count + SPARE_COLUMNS // 2 > columns:
             columns = count + count // 4 + SPARE_COLUMNS
+            require_memory(len(self), count, len(self.slot_of) * columns)
         room = np.zeros((len(self.slot_of), columns)) if columns > self.table.shape[1] else None
         kept = self.table[: len(self), slots]
         self.table = self.table if room is None else room
@@ -259,11 +297,12 @@ class GrowingGram:
 
     def append(self, prepared: Any, ridge: Array) -> None:
         """Take rows in; the kept columns get their values with them."""
-        old = len(self)
+        old, rows = len(self), with_room(len(self) + len(ridge))
+        if old + len(ridge) > len(self.slot_of):
+            require_memory(old + len(ridge), self.used, rows * self.table.shape[1])
         self._shelf.append(prepared)
         self._ridge.append(ridge)
         if len(self) > len(self.slot_of):
-            rows = with_room(len(self))
             self.table = grown(self.table[:old], (rows, self.table.shape[1]))
             self.slot_of = np.concatenate([self.slot_of, np.full(rows - len(self.slot_of), -1)])
 

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 #: Rows and columns of one tile of kernel values: it stays in a core's own cache.
 TILE_ROWS, TILE_COLUMNS = 256, 512
 #: Columns that spread less than this part of the largest mean have a grid as if they did.
-_GRID = 2.0**-20
+ORIGIN_GRID = 2.0**-20
 #: Beyond this gamma |x|^2 a Gaussian's exponent is measured, not added up from products, ...
 _FAR = 1e3
 #: ... unless exp(-this) is all there is; so many pairs at once.
@@ -90,7 +90,8 @@ def rows_of(X: Any) -> Rows:
     if sparse.issparse(X) or X.shape[0] == 0:
         return Rows(X)
     mean, spread = X.mean(axis=0), 0.5 * X.max(axis=0) - 0.5 * X.min(axis=0)
-    least = max(float(np.finfo(np.float64).tiny), _GRID * float(np.abs(mean).max(initial=0.0)))
+    largest = float(np.abs(mean).max(initial=0.0))
+    least = max(float(np.finfo(np.float64).tiny), ORIGIN_GRID * largest)
     grid = np.exp2(np.floor(np.log2(np.maximum(spread, least))))
     return Rows(X, np.round(mean / grid) * grid)
 

@@ -122,6 +122,10 @@ class Keeper:
         row_of = np.append(self.row_of, NEW)[origin]
         self._rebound(demand, row_of)
         self.journey.lead_out(gone)
+        if len(gone) and is_given(demand.kernel) and (row_of == NEW).any():
+            # nobody has told the values of those who go with those who come: they never meet
+            self.journey.travel()
+            row_of, gone = self._dropped(gone, row_of), gone[:0]
         self._hold(demand, row_of)
         self.journey.travel()
         self.row_of = self._dropped(gone, row_of)

@@ -40,7 +40,7 @@ from adiabat.adiabatic.layout import (
 )
 from adiabat.adiabatic.margin import join, take_out
 from adiabat.errors import AdiabatError
-from adiabat.growing_gram import GrowingGram, grown, with_room
+from adiabat.growing_gram import GrowingGram, grown, require_memory, with_room
 from adiabat.kernels import expansion
 from adiabat.margin_system import factor_in_panels
 
@@ -172,6 +172,7 @@ class Living:
         """Room for more members."""
         old = len(self.members)
         room = with_room(old + old // 4)
+        require_memory(self.n, self.size, room**2)
         factor = new_factor(room)
         factor[:old, :old] = self.factor[:old]
         self.factor, self.members = factor, grown(self.members, (room,))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.estimators.model import Model, Work
@@ -31,9 +31,13 @@ class FittedAttributes:
     @property
     def _fitted(self) -> Model:
         """The model, or a NotFittedError, which is an AttributeError as well."""
-        if "_model" not in vars(self):
-            check_is_fitted(self)
-        return self._model
+        model = vars(self).get("_model")  # in one look: another thread may be forgetting all
+        if model is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+        return model
 
     @property
     def classes_(self) -> Array:

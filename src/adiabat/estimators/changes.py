@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from adiabat.certificate import Certificate
 
 Array = NDArray[Any]
-Pair = tuple[Any, Any]
 
 #: What a row can be in a machine, and where it comes from or goes to beyond that.
 CATEGORIES = ("reserve", "margin", "error")
@@ -71,18 +70,25 @@ class Change:
     kernel_evaluations: int
     solved: int
     seconds: float
-    _were: Mapping[Pair, Array] = field(repr=False)
+    _were: Sequence[tuple[Array, int]] = field(repr=False)
     _stayed: Array = field(repr=False)
     _model: Model | None = field(default=None, repr=False)
 
     @cached_property
     def flow(self) -> dict[tuple[str, str], int]:
         """How many rows went from where to where."""
-        are, none = _by_pair(self._model), np.full(len(self._stayed), -1)
+        are = (
+            []
+            if self._model is None
+            else [categories(self._model, machine) for machine in self._model.machines]
+        )
+        none = np.full(len(self._stayed), -1)
+        pairs = [(were, are[place] if place >= 0 else none) for were, place in self._were]
+        followed = {place for _, place in self._were}
+        pairs += [(none[:0], now) for place, now in enumerate(are) if place not in followed]
         counted = np.zeros(16, dtype=np.int64)
-        for pair in self._were.keys() | are.keys():
-            were = self._were.get(pair, none[:0])
-            counted += _pair_flow(were, are.get(pair, none), self._stayed)
+        for were, now in pairs:
+            counted += _pair_flow(were, now, self._stayed)
         before, after = (CAME, *CATEGORIES), (WENT, *CATEGORIES)
         return {
             (before[at // 4], after[at % 4]): count
@@ -117,17 +123,26 @@ def told(
         kernel_evaluations=spent.kernel_evaluations,
         solved=solved,
         seconds=perf_counter() - started,
-        _were=_by_pair(before),
+        _were=_categories_before(before, after),
         _stayed=edit.stayed,
         _model=after,
     )
 
 
-def _by_pair(model: Model | None) -> dict[Pair, Array]:
-    """What each row held is in each machine."""
-    if model is None:
-        return {}
-    return {model.labels(machine): categories(model, machine) for machine in model.machines}
+def _categories_before(before: Model | None, after: Model | None) -> list[tuple[Array, int]]:
+    """What rows were in each machine, and which machine is that of the same classes now.
+
+    Machines have numbers here: labels that no row has any more are not to be kept.
+    """
+    if before is None:
+        return []
+    place = {}
+    if after is not None:
+        place = {after.labels(machine): k for k, machine in enumerate(after.machines)}
+    return [
+        (categories(before, machine), place.get(before.labels(machine), -1))
+        for machine in before.machines
+    ]
 
 
 def _pair_flow(old: Array, new: Array, stayed: Array) -> Array:

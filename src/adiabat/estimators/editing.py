@@ -14,6 +14,7 @@ from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.changes import Change, told
 from adiabat.estimators.edits import (
     Edit,
+    column_names,
     founded,
     joined,
     positions_of,
@@ -25,7 +26,13 @@ from adiabat.estimators.edits import (
     without,
 )
 from adiabat.estimators.ids import listed_ids
-from adiabat.estimators.kernel_choice import is_pairwise, kernel_of, reads_gamma
+from adiabat.estimators.kernel_choice import (
+    gamma_of,
+    is_pairwise,
+    is_scaled,
+    kernel_of,
+    reads_gamma,
+)
 from adiabat.estimators.machines import Effort, Task
 from adiabat.estimators.model import Model, spent_on
 from adiabat.estimators.moving import Move, Upkeep
@@ -46,6 +53,8 @@ Array = NDArray[Any]
 
 #: Attributes that a copy or a pickle does without: they can be made anew, or belong to one object.
 PASSING = ("_upkeep", "_pen", "_settings")
+#: What a fit, which begins anew, does not keep.
+PAST = ("_model", "_next_id", "last_change_")
 
 
 class Editing(FittedAttributes):
@@ -64,7 +73,7 @@ class Editing(FittedAttributes):
     _tasks: Callable[[Examples, Array], list[Task]]
     _effort: Callable[[], Effort]
     _trained: Callable[..., Model]
-    _warn_if_unfinished: Callable[[], None]
+    _warn_if_unfinished: Callable[..., None]
     _validate_params: Callable[[], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     copy: Callable[[], Any]
@@ -124,17 +133,17 @@ class Editing(FittedAttributes):
         examples = checked_examples(
             self, X, y, sample_weight, names, pairwise=pairwise, next_id=self._next_id
         )
-        if reads_gamma(self.kernel) and isinstance(self.gamma, str) and self.gamma == "scale":
+        if reads_gamma(self.kernel) and is_scaled(self.gamma):
             warnings.warn(
                 "gamma: 'scale' is frozen at the variance of the rows of this first partial_fit "
                 f"({len(examples)} of them); a number says what you mean",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         model = self._trained(examples, decided=len(examples.classes) > 1)
         solved = len(model.machines)
-        self.last_change_ = told("partial_fit", founded(examples), None, model, solved, started)
-        self._model = model
+        change = told("partial_fit", founded(examples), None, model, solved, started)
+        vars(self).update(last_change_=change, _model=model)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, names: Names) -> None:
         held = self._model.examples
@@ -319,7 +328,7 @@ class Editing(FittedAttributes):
         self._require_settings()
         with writing(self):
             self._change(verb, edit)
-        self._warn_if_unfinished()
+        self._warn_if_unfinished(4)
         return self
 
     def _change(self, verb: str, edited: Callable[[], Edit]) -> None:
@@ -330,12 +339,17 @@ class Editing(FittedAttributes):
         upkeep = vars(self).get("_upkeep")
         if upkeep is None or upkeep.model is not before:
             upkeep = Upkeep(before)
-        move = Move(upkeep, edit, self._kernel_now(before), self._effort())
-        after = self._moved(move)
-        self.last_change_ = told(verb, edit, before, after, move.solved, started)
-        self._commit(after, move)
+        gamma = self._gamma_now(before, edit.examples)
+        kernel = kernel_of(self.kernel, gamma, self.degree, self.coef0)
+        move = Move(upkeep, edit, kernel, self._effort())
+        after = self._moved(move, gamma)
+        change = told(verb, edit, before, after, move.solved, started)
+        if after is None:
+            self._empty(change, before)
+        else:
+            self._commit(change, after, move)
 
-    def _moved(self, move: Move) -> Model | None:
+    def _moved(self, move: Move, gamma: float | None) -> Model | None:
         """The model after a move; None where no row is left."""
         examples, before = move.edit.examples, move.before
         if not len(examples):
@@ -349,20 +363,35 @@ class Editing(FittedAttributes):
         machines = tuple(move.machine(task) for task in self._tasks(examples, weights))
         decided = before.decided or len(examples.classes) > 1
         work = before.work + spent_on(machines)
-        return Model(move.kernel, before.gamma, examples, weights, machines, work, decided)
+        scaled = is_scaled(self.gamma)
+        return Model(move.kernel, gamma, examples, weights, machines, work, decided, scaled)
 
-    def _commit(self, after: Model | None, move: Move) -> None:
-        if after is None:
-            self._next_id = move.before.examples.next_id
-            for name in ("_model", "_upkeep"):
-                vars(self).pop(name, None)
+    def _empty(self, change: Change, before: Model) -> None:
+        """Be as if nothing had been learned, but for the numbers that were ids."""
+        vars(self).update(last_change_=change, _next_id=before.examples.next_id)
+        for name in ("_model", "_upkeep", "n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+
+    def _commit(self, change: Change, after: Model, move: Move) -> None:
+        """Show the model after a change, in one step that no other thread sees half of."""
+        state = {"last_change_": change, "_upkeep": Upkeep(after, move.keepers), "_model": after}
+        if not is_pairwise(after.kernel):
+            vars(self).update(state)
             return
-        self._upkeep = Upkeep(after, move.keepers)
-        self._model = after
-        if is_pairwise(after.kernel):
-            self.n_features_in_ = len(after.examples)
+        names = column_names(vars(self).get("feature_names_in_"), move.before.examples, move.edit)
+        state |= {"n_features_in_": len(after.examples), "feature_names_in_": names}
+        vars(self).update(state)
+        if names is None:
+            del vars(self)["feature_names_in_"]
 
-    def _kernel_now(self, model: Model) -> Any:
-        """The kernel by the present settings, with gamma as it was frozen."""
-        gamma = model.gamma if isinstance(self.gamma, str) else self.gamma
-        return kernel_of(self.kernel, gamma, self.degree, self.coef0)
+    def _gamma_now(self, model: Model, held: Examples) -> float | None:
+        """gamma by the present settings, as it was frozen where it depends on the rows."""
+        if is_pairwise(self.kernel) != is_pairwise(model.kernel):
+            raise ValueError(
+                f"kernel: {self.kernel!r} now, and {model.kernel} when the rows were learned; "
+                "wanted rows to stay what they are, features or lines of a kernel matrix"
+            )
+        frozen = model.scaled and is_scaled(self.gamma) and isinstance(self.kernel, str)
+        if (frozen and model.gamma is not None) or not (held.weight > 0).any():
+            return model.gamma
+        return gamma_of(self.kernel, self.gamma, held.rows.values, held.weight)

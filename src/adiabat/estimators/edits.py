@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,12 @@ from adiabat.errors import UnknownIdError
 from adiabat.estimators.validation import (
     Examples,
     alike,
+    checked_groups,
     codes_of,
     counted_classes,
     symmetric,
 )
-from adiabat.kernels import Rows
+from adiabat.kernels import ORIGIN_GRID, Rows, rows_of
 
 Array = NDArray[Any]
 
@@ -71,12 +71,14 @@ def _position(held: Array, name: Any) -> int:
 
 def positions_of_groups(examples: Examples, groups: Any) -> Array:
     """Where the rows of some groups stand; a KeyError-like error names a group without rows."""
-    wanted = [groups] if isinstance(groups, str | Real) else list(groups)
+    named = [groups] if np.ndim(groups) == 0 else groups
+    wanted = dict.fromkeys(checked_groups(named, len(named)).tolist())
     held = [] if examples.groups is None else examples.groups.tolist()
-    unknown = [group for group in wanted if group is None or group not in set(held)]
+    known = set(held) - {None}
+    unknown = [group for group in wanted if group not in known]
     if unknown:
         raise UnknownIdError(f"groups: {unknown[0]!r} not held; wanted groups of rows held")
-    return np.array([at for at, group in enumerate(held) if group in set(wanted)], dtype=np.int64)
+    return np.array([at for at, group in enumerate(held) if group in wanted], dtype=np.int64)
 
 
 def founded(examples: Examples) -> Edit:
@@ -123,16 +125,18 @@ def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
     keep[positions] = False
 
     def kept(array: Any) -> Any:
-        if len(positions) > 1 or sparse.issparse(array):
+        if len(positions) != 1 or sparse.issparse(array):
             return array[keep]
         at = int(positions[0])  # two pieces are sooner copied than many rows
         return np.concatenate([array[:at], array[at + 1 :]])
 
     values = kept(examples.rows.values)
+    if pairwise:
+        values = np.ascontiguousarray(kept(values.T).T)
     left = _counted(
         replace(
             examples,
-            rows=Rows(kept(values.T).T.copy() if pairwise else values, examples.rows.origin),
+            rows=Rows(values, _origin_without(examples.rows, positions, values)),
             weight=kept(examples.weight),
             ids=kept(examples.ids),
             groups=None if examples.groups is None else kept(examples.groups),
@@ -142,6 +146,20 @@ def without(examples: Examples, positions: Array, *, pairwise: bool) -> Edit:
     )
     stayed = np.flatnonzero(keep)
     return Edit(left, stayed, stayed, len(positions))
+
+
+def column_names(names: Array | None, before: Examples, edit: Edit) -> Array | None:
+    """Names of a kernel matrix's columns after an edit; None where those of new ones are unknown.
+
+    They go with the rows, and where they were the rows' ids they still are.
+    """
+    if names is None:
+        return None
+    if (edit.stayed != NEW).all():
+        return names[edit.stayed]
+    ids = edit.examples.ids
+    own = np.array_equal(names, before.ids) and all(isinstance(name, str) for name in ids)
+    return ids.copy() if own else None
 
 
 def relabelled(examples: Examples, positions: Array, labels: Array) -> Edit:
@@ -176,11 +194,26 @@ def revised(
         order = everyone.copy()
         order[positions] = len(examples) + np.arange(len(positions))
         stacked = _stacked(examples.rows.values, values)[order]
-    known = replace(examples, rows=Rows(stacked, examples.rows.origin))
+    origin = _origin_without(examples.rows, positions, stacked)
+    known = replace(examples, rows=Rows(stacked, origin))
     edit = relabelled(known, positions, examples.labels[positions] if labels is None else labels)
-    origin = everyone.copy()
-    origin[positions] = NEW
-    return replace(edit, origin=origin)
+    everyone[positions] = NEW
+    return replace(edit, origin=everyone)
+
+
+def _origin_without(rows: Rows, positions: Array, values: Any) -> Array | None:
+    """The origin of rows, measured anew where it shows a feature that none of them has any more.
+
+    Where the first rows did not differ it is near their features; else it is too coarse.
+    """
+    origin = rows.origin
+    if origin is None or not len(values):
+        return origin
+    reach = ORIGIN_GRID * np.abs(origin).max(initial=0.0)
+    shown = origin != 0.0
+    shown &= (np.abs(rows.values[positions] - origin) <= reach).any(axis=0)
+    shown[shown] = (np.abs(values[:, shown] - origin[shown]) > reach).all(axis=0)
+    return rows_of(values).origin if shown.any() else origin
 
 
 def _counted(examples: Examples) -> Examples:

@@ -21,7 +21,7 @@ def named(ids: Any, X: Any, count: int, next_id: int) -> tuple[Array, int]:
         array = _checked(_array_of(ids), count)
     else:
         index = _frame_index(X)
-        array = np.arange(next_id, next_id + count, dtype=np.int64) if index is None else index
+        array = _counting(next_id, next_id + count) if index is None else index
     return array, max(next_id, _beyond(array))
 
 
@@ -70,10 +70,16 @@ def _listed(ids: Any) -> list[Any]:
 
 def _plain(name: Any) -> int | str:
     """An id as Python's own int or str."""
-    value = name.item() if isinstance(name, np.generic) else name
+    value = name.item() if isinstance(name, np.generic | np.ndarray) else name
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError(f"ids: {name!r} is a {type(name).__name__}; wanted integers or strings")
     return value
+
+
+def _counting(first: int, end: int) -> Array:
+    if end <= _INT64.max:
+        return np.arange(first, end, dtype=np.int64)
+    return _array_of(range(first, end))
 
 
 def _checked(ids: Array, count: int) -> Array:

@@ -54,6 +54,11 @@ def reads_gamma(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel not in ("linear", "precomputed")
 
 
+def is_scaled(gamma: Any) -> bool:
+    """Whether gamma depends on the rows."""
+    return isinstance(gamma, str) and gamma == "scale"
+
+
 def is_pairwise(kernel: Any) -> bool:
     """Whether rows are lines of a kernel matrix, for a kernel or the name of one."""
     return is_given(kernel) or (isinstance(kernel, str) and kernel == "precomputed")

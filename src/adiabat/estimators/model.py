@@ -68,7 +68,8 @@ def spent_on(machines: Sequence[Machine]) -> Work:
 class Model:
     """Rows, kernel and trained machines of one fit.
 
-    It has ``decided`` unless all it ever saw came row by row and was of one class.
+    It has ``decided`` unless all it ever saw came row by row and was of one class. Its gamma is
+    ``scaled`` where it was measured on rows: then it stays while the setting does.
     """
 
     kernel: Kernel
@@ -78,6 +79,7 @@ class Model:
     machines: tuple[Machine, ...]
     work: Work
     decided: bool = True
+    scaled: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be made anew."""

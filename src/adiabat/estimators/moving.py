@@ -29,9 +29,10 @@ Array = NDArray[Any]
 
 #: Measured on data of 768 to 20,000 rows: changes of category of a path, at its beginning, for
 #: each row that comes or goes, and for each that gets another bound; what each reads beside the
-#: factor; and what the solver, and setting up a living machine, reads for each row.
+#: factor; and what the solver, and setting up a living machine, reads for each row, or costs at
+#: least.
 _FIRST_CHANGES, _CHANGES_PER_ROW, _CHANGES_PER_BOUND = 5.0, 1.3, 0.5
-_READ_PER_CHANGE, _READ_PER_SUPPORT, _READ_PER_MEMBER = 3e4, 9.0, 7.5
+_READ_PER_CHANGE, _READ_PER_SUPPORT, _READ_PER_MEMBER, _SOLVER_START = 3e4, 9.0, 7.5, 2e6
 Pair = tuple[Any, Any]
 
 
@@ -70,8 +71,14 @@ class Move:
         self.before, self.edit, self.kernel, self.effort = upkeep.model, edit, kernel, effort
         self.machines = {self.before.labels(m): m for m in self.before.machines}
         self.keepers: dict[Pair, Keeper] = {}
-        self._old_keepers = upkeep.keepers if kernel == self.before.kernel else {}
+        same = kernel == self.before.kernel and self._origin_now is self.before.examples.rows.origin
+        self._old_keepers = upkeep.keepers if same else {}
         self.solved = 0
+
+    @property
+    def _origin_now(self) -> Array | None:
+        """What translation-invariant kernels measure from after the change."""
+        return self.edit.examples.rows.origin
 
     def machine(self, task: Task) -> Machine:
         """The machine of a task, at its optimum."""
@@ -82,8 +89,8 @@ class Move:
         origin = self._origin(task, old.task)
         if self._is_untouched(task, old, origin):
             return self._kept(pair, task, old)
-        moved = self.kernel == self.before.kernel and old.finished
-        if not moved or path_cost(task, old, origin) > solver_cost(old):
+        costly = path_cost(task, old, origin) > solver_cost(old)
+        if costly or self._is_elsewhere(task, old):
             return self._solved(task, old, origin)
         return self._moved(pair, task, old, origin)
 
@@ -92,8 +99,8 @@ class Move:
         place = np.full(len(self.before.examples) + 1, NEW)
         place[old.index] = np.arange(len(old.index))
         origin = place[self.edit.origin[task.index]]
-        if task.ridge is not None and old.ridge is not None:
-            origin[np.append(old.ridge, np.nan)[origin] != task.ridge] = NEW
+        if task.ridge is not None or old.ridge is not None:
+            origin[np.append(_ridge(old), np.nan)[origin] != _ridge(task)] = NEW
         return origin
 
     def _is_untouched(self, task: Task, old: Machine, origin: Array) -> bool:
@@ -105,6 +112,11 @@ class Move:
             and np.array_equal(task.bounds, old.task.bounds)
             and task.fixed_bias == old.task.fixed_bias
         )
+
+    def _is_elsewhere(self, task: Task, old: Machine) -> bool:
+        """Whether no path leads from the old optimum, if it was one, to that of the task."""
+        other_bias = task.fixed_bias != old.task.fixed_bias
+        return self.kernel != self.before.kernel or other_bias or not old.finished
 
     def _kept(self, pair: Pair, task: Task, old: Machine) -> Machine:
         """The same machine; its rows may have other positions."""
@@ -143,7 +155,8 @@ class Move:
         # numba comes with living machines.
         from adiabat.adiabatic.keeper import Keeper  # noqa: PLC0415
 
-        rows = rows_of_task(old.task, self.before.kernel, self.before.examples.rows)
+        every = replace(self.before.examples.rows, origin=self._origin_now)
+        rows = rows_of_task(old.task, self.before.kernel, every)
         return Keeper(demand_of(old.task, self.before.kernel, rows), old.theta, old.bias)
 
     def _require_convex(self, pair: Pair, task: Task, rows: Rows, origin: Array) -> None:
@@ -183,14 +196,19 @@ def path_cost(task: Task, old: Machine, origin: Array) -> float:
     new = origin == NEW
     came = np.count_nonzero(new)
     went = len(old.theta) - (len(origin) - came)
-    rebound = np.count_nonzero(task.bounds != old.task.bounds[origin]) - came
-    came_and_went, rebound = came + went, max(rebound, 0)
+    rebound = np.count_nonzero((task.bounds != old.task.bounds[origin]) & ~new)
     members = np.count_nonzero(old.categories == 1)
-    changes = _FIRST_CHANGES + _CHANGES_PER_ROW * came_and_went + _CHANGES_PER_BOUND * rebound
+    changes = _FIRST_CHANGES + _CHANGES_PER_ROW * (came + went) + _CHANGES_PER_BOUND * rebound
     return float(changes * (_READ_PER_CHANGE + members**2))
 
 
 def solver_cost(old: Machine) -> float:
     """What solving from the present solution is likely to cost, and a new living machine."""
     support, members = np.count_nonzero(old.theta), np.count_nonzero(old.categories == 1)
-    return float(len(old.theta) * (_READ_PER_SUPPORT * support + _READ_PER_MEMBER * members))
+    per_row = _READ_PER_SUPPORT * support + _READ_PER_MEMBER * members
+    return float(_SOLVER_START + len(old.theta) * per_row)
+
+
+def _ridge(task: Task) -> Array:
+    """What is added to the kernel's diagonal, row by row."""
+    return np.zeros(len(task.index)) if task.ridge is None else task.ridge

@@ -108,7 +108,8 @@ class Explanation:
     slack : float
         By how much y f(x) falls short of 1.
     leave_one_out_value : float or None
-        f(x) by the model that never saw the row; None if it is the only one.
+        f(x) by the model that never saw the row; None if that has no machine for these labels,
+        because the row is the last one of its class that counts.
     bias : float
         b, the part of f(x) that no row is answerable for.
     for_it, against_it : list of tuple
@@ -141,9 +142,11 @@ class Explanation:
 def explained(estimator: Any, name: Any, most: int) -> Any:
     """The explanation of a row; for more than two classes a dict of them by pair of labels."""
     model: Model = estimator._fitted  # noqa: SLF001
-    (position,) = positions_of(model.examples, listed_ids(name))
-    twin = estimator.what_if(unlearn=name).model
-    left_out = _left_out_values(model, position, twin)
+    positions = positions_of(model.examples, listed_ids(name))
+    if len(positions) != 1:
+        raise ValueError(f"id: {len(positions)} ids; wanted one")
+    position = int(positions[0])
+    left_out = _left_out_values(model, position, estimator)
     answers = {
         model.labels(machine): _explanation(model, machine, position, left_out, most)
         for machine in model.machines
@@ -152,10 +155,11 @@ def explained(estimator: Any, name: Any, most: int) -> Any:
     return answers if len(model.machines) > 1 else next(iter(answers.values()))
 
 
-def _left_out_values(model: Model, position: int, twin: Any) -> dict[tuple[Any, Any], float]:
+def _left_out_values(model: Model, position: int, estimator: Any) -> dict[tuple[Any, Any], float]:
     """What the machines of the model without a row say of it, by pair of labels."""
-    if not twin.__sklearn_is_fitted__():
+    if not np.delete(model.examples.weight, position).any():  # nobody else counts
         return {}
+    twin = estimator.what_if(unlearn=model.examples.ids[position]).model
     other: Model = twin._fitted  # noqa: SLF001
     values = model.examples.rows.take([position]).values
     if is_pairwise(model.kernel):

@@ -14,9 +14,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from adiabat.estimators.editing import PASSING, Editing
+from adiabat.estimators.editing import PASSING, PAST, Editing
 from adiabat.estimators.exported import ExportedClassifier
-from adiabat.estimators.kernel_choice import METHODS, NAMED, gamma_of, is_pairwise, kernel_of
+from adiabat.estimators.kernel_choice import (
+    METHODS,
+    NAMED,
+    gamma_of,
+    is_pairwise,
+    is_scaled,
+    kernel_of,
+)
 from adiabat.estimators.machines import LOSSES, Effort, Task, costs, tasks
 from adiabat.estimators.members import MemberCertificates, certified
 from adiabat.estimators.model import Model, spent_on, trained
@@ -27,6 +34,7 @@ from adiabat.estimators.validation import (
     checked_examples,
     checked_queries,
     class_weights,
+    require_weighed,
 )
 from adiabat.estimators.writing import become, writing
 
@@ -261,7 +269,9 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
             draft = copy(self)  # others may be predicting with what is there
             pairwise, names = is_pairwise(self.kernel), Names(ids, groups)
             examples = checked_examples(draft, X, y, sample_weight, names, pairwise=pairwise)
-            become(self, {**vars(draft), "_model": self._trained(examples)})
+            require_weighed(self.class_weight, examples.classes)
+            state = {name: value for name, value in vars(draft).items() if name not in PAST}
+            become(self, {**state, "_model": self._trained(examples)})
         self._warn_if_unfinished()
         return self
 
@@ -273,7 +283,8 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
             trained(task, kernel, examples, self._effort())
             for task in self._tasks(examples, weights)
         )
-        return Model(kernel, gamma, examples, weights, machines, spent_on(machines), decided)
+        work, scaled = spent_on(machines), is_scaled(self.gamma)
+        return Model(kernel, gamma, examples, weights, machines, work, decided, scaled)
 
     def _tasks(self, examples: Examples, class_weight: Array) -> list[Task]:
         cost = costs(self.C, examples.weight, examples.codes, class_weight)
@@ -299,13 +310,14 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
             verbose=bool(self.verbose),
         )
 
-    def _warn_if_unfinished(self) -> None:
+    def _warn_if_unfinished(self, depth: int = 3) -> None:
+        """Say so to whoever called, who stands so many calls above the warning."""
         if self.__sklearn_is_fitted__() and self.fit_status_:
             warnings.warn(
                 f"max_iter: the solver ended after {self.max_iter} steps, before the optimum; "
                 "scaled features need fewer steps",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=depth,
             )
 
     # -- predicting
@@ -355,7 +367,13 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__}: only class {model.examples.classes[0]!r} was learned so "
                 "far; wanted rows of a second class before there is anything to decide"
             )
-        values = checked_queries(self, X, pairwise=is_pairwise(model.kernel))
+        pairwise = is_pairwise(model.kernel)
+        values = checked_queries(self, X, pairwise=pairwise)
+        if pairwise and values.shape[1] != len(model.examples):  # it has changed in between
+            raise ValueError(
+                f"X has {values.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{len(model.examples)} features as input, for the rows held"
+            )
         return model, model.predictor.values(values)
 
     # -- proving
@@ -386,9 +404,10 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
         SVC
             A classifier that nothing done to this one will change.
         """
+        state = vars(self).copy()  # at one stroke: others may be changing it
         twin = clone(self)
-        learned = vars(self).keys() - self.get_params(deep=False).keys() - set(PASSING)
-        vars(twin).update({name: vars(self)[name] for name in learned})
+        learned = state.keys() - self.get_params(deep=False).keys() - set(PASSING)
+        vars(twin).update({name: state[name] for name in learned})
         return twin
 
     def fresh(self) -> SVC:

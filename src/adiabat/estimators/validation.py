@@ -89,7 +89,7 @@ def checked_examples(
     rows = rows_among(values, held) if not pairwise else Rows(values)
     if pairwise and held is None:
         rows = Rows(symmetric(values))
-    groups = checked_groups(names.groups, len(y))
+    groups = None if names.groups is None else checked_groups(names.groups, len(y))
     return Examples(rows, codes, classes, weight, ids, y, groups, next_id)
 
 
@@ -144,18 +144,26 @@ def rows_among(values: Any, held: Examples | None) -> Rows:
     return rows_of(values) if held is None else Rows(values, held.rows.origin)
 
 
-def checked_groups(groups: Any, count: int) -> Array | None:
+def checked_groups(groups: Any, count: int) -> Array:
     """What each row belongs to, as Python's own objects."""
-    if groups is None:
-        return None
-    listed = [groups] * count if isinstance(groups, str | Real) else list(groups)
+    listed = [groups] * count if np.ndim(groups) == 0 else list(groups)
     if len(listed) != count:
         raise ValueError(
             f"groups: {len(listed)} for {count} rows of X; wanted one group for each row"
         )
     array = np.empty(count, dtype=object)
-    array[:] = [g.item() if isinstance(g, np.generic) else g for g in listed]
+    array[:] = [_plain_group(group) for group in listed]
     return array
+
+
+def _plain_group(group: Any) -> Any:
+    """A group as Python's own number or string; None, or NaN in a column of numbers, is none."""
+    value = group.item() if isinstance(group, np.generic | np.ndarray) else group
+    if value is None:
+        return None
+    if not isinstance(value, Real | str):
+        raise TypeError(f"groups: {group!r} is a {type(group).__name__}; wanted numbers or strings")
+    return value if value == value else None  # noqa: PLR0124
 
 
 def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
@@ -172,7 +180,9 @@ def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
 
 def checked_values(estimator: Any, X: Any, count: int, held: Examples, *, pairwise: bool) -> Any:
     """Other features for ``count`` of the rows that are held, or their lines of a matrix."""
-    if not pairwise and is_plain(estimator, X):
+    if not count and not np.shape(X)[0]:
+        values = held.rows.values[:0]
+    elif not pairwise and is_plain(estimator, X):
         values = X.copy(order="C")
     elif pairwise:
         values = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X")
@@ -198,7 +208,7 @@ def checked_values(estimator: Any, X: Any, count: int, held: Examples, *, pairwi
 
 def checked_labels(y: Any, count: int, held: Examples) -> Array:
     """Labels, one for each of ``count`` ids or one for all of them."""
-    labels = np.asarray(y)
+    labels = np.asarray(y) if np.size(y) or count else held.labels[:0]
     if labels.ndim == 0:
         labels = np.full(count, labels)
     labels = column_or_1d(labels, input_name="y")
@@ -233,7 +243,7 @@ def checked_weight(sample_weight: Any, count: int, *, alone: bool = True) -> Arr
 
     Rows that stand ``alone`` need one among them that counts.
     """
-    if sample_weight is None:
+    if sample_weight is None or (not count and not np.size(sample_weight)):
         return np.ones(count)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(count, sample_weight)
@@ -266,11 +276,27 @@ def codes_of(labels: Array, classes: Array) -> Array:
     return np.where(classes[at] == labels, at, -1)
 
 
+def require_weighed(class_weight: Any, classes: Array) -> None:
+    """Raise where weights are for other classes than those that there are, as a slip would be."""
+    named = set(class_weight) if isinstance(class_weight, dict) else set()
+    strange, forgotten = named - set(classes.tolist()), set(classes.tolist()) - named
+    if strange and forgotten:
+        raise ValueError(
+            f"class_weight: {min(strange, key=repr)!r} is no class of y, and classes "
+            f"{sorted(forgotten, key=repr)} are not in class_weight; wanted classes of y"
+        )
+
+
 def class_weights(class_weight: Any, examples: Examples) -> Array:
-    """The weight of each class; "balanced" counts a row of weight 2 as two rows."""
+    """The weight of each class; "balanced" counts a row of weight 2 as two rows.
+
+    Classes that nobody speaks of weigh 1; those spoken of may be gone, or still to come.
+    """
     if class_weight is None:
         return np.ones(len(examples.classes))
     counts = examples.weight > 0
+    if not isinstance(class_weight, str):
+        class_weight = {**dict.fromkeys(examples.classes.tolist(), 1.0), **class_weight}
     weights = compute_class_weight(
         class_weight,
         classes=examples.classes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 from adiabat.errors import BusyError
@@ -14,20 +13,29 @@ class Pen:
     """What a writer holds while it changes a model; every copy of a model has one of its own."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._hands: list[object] = []
 
     def __reduce__(self) -> tuple[type[Pen], tuple[()]]:
         return Pen, ()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the pen; a second hand on it is an error."""
-        if not self._lock.acquire(blocking=False):
-            raise BusyError("another thread is changing this model; wanted one writer at a time")
+        """Hold the pen; a second hand on it is an error.
+
+        An interrupt right after the hand was laid on it must not leave it there for ever: a lock
+        that was just acquired would not be known to be.
+        """
+        hand = object()
         try:
+            self._hands.append(hand)
+            if self._hands[0] is not hand:
+                raise BusyError(
+                    "another thread is changing this model; wanted one writer at a time"
+                )
             yield
         finally:
-            self._lock.release()
+            if hand in self._hands:
+                self._hands.remove(hand)
 
 
 @contextmanager
