@@ -54,20 +54,17 @@ class Demand:
     def __len__(self) -> int:
         return len(self.target)
 
-    def standing(self, index: Array, order: Array) -> Standing:
-        """What the problem says of some rows."""
-        rows = self.rows.take(index)
-        if is_given(self.kernel):  # the columns go with the lines
-            rows = Rows(rows.values[:, index])
-        diagonal = self.kernel.diagonal(rows) + self.ridge[index]
-        return Standing(self.target[index], self.low[index], self.high[index], diagonal, order)
+    def some(self, index: Array, columns: Array) -> tuple[Any, Standing]:
+        """Some rows made ready for the kernel, and what the problem says of them.
 
-    def prepared(self, index: Array, columns: Array) -> Any:
-        """Some rows made ready for the kernel; lines of a kernel matrix with these columns."""
-        rows = self.rows.take(index)
+        Lines of a kernel matrix have these columns.
+        """
+        rows = own = self.rows.take(index)
         if is_given(self.kernel):
-            rows = Rows(rows.values[:, columns])
-        return self.kernel.prepare(rows, np.float64)
+            rows, own = Rows(rows.values[:, columns]), Rows(rows.values[:, index])
+        diagonal = self.kernel.diagonal(own) + self.ridge[index]
+        low, high, target = self.low[index], self.high[index], self.target[index]
+        return self.kernel.prepare(rows, np.float64), Standing(target, low, high, diagonal)
 
 
 class Keeper:
@@ -84,15 +81,13 @@ class Keeper:
     def __init__(self, demand: Demand, theta: Array, bias: float) -> None:
         everyone = np.arange(len(demand))
         members = int(np.count_nonzero((theta > demand.low) & (theta < demand.high)))
-        prepared = demand.prepared(everyone, everyone)
+        prepared, standing = demand.some(everyone, everyone)
         gram = GrowingGram(demand.kernel, prepared, demand.ridge, members)
-        standing = demand.standing(everyone, everyone.astype(np.float64))
         self.living = Living(
             gram, standing, theta, bias, fixed_bias=demand.bias, total=demand.total
         )
         self.journey = Journey(self.living)
         self.row_of = everyone
-        self.learned = float(len(demand))
 
     @property
     def kernel_evaluations(self) -> int:
@@ -146,11 +141,8 @@ class Keeper:
         new = np.flatnonzero(row_of == NEW)
         if not len(new):
             return
-        order = self.learned + np.arange(len(new))
-        self.learned += len(new)
-        living = self.living
-        prepared = demand.prepared(new, self._columns(row_of) if is_given(demand.kernel) else new)
-        rows = living.hold(prepared, demand.standing(new, order), demand.ridge[new])
+        columns = self._columns(row_of) if is_given(demand.kernel) else new
+        rows = self.living.hold(*demand.some(new, columns), demand.ridge[new])
         row_of[new] = rows
         self.journey.settle(rows)
 

@@ -64,13 +64,12 @@ def new_factor(room: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """What the problem says of rows: target, bounds, K(x, x), and when they were learned."""
+    """What the problem says of rows: target, bounds and K(x, x)."""
 
     target: Array
     low: Array
     high: Array
     diagonal: Array
-    order: Array
 
     def __len__(self) -> int:
         return len(self.target)
@@ -111,7 +110,7 @@ class Living:
         if fixed_bias is None:
             typical = float(np.abs(standing.diagonal).mean()) if n else 1.0
             self.scalars[SHIFT] = max(typical, float(np.finfo(float).tiny))
-        self.target = np.empty(0)
+        self.target, self.learned = np.empty(0), 0
         self._stand(standing)
         self.rows[THETA, :n] = theta
         free = np.flatnonzero((theta > standing.low) & (theta < standing.high))
@@ -327,7 +326,8 @@ class Living:
         self.rows[:, old:n] = 0.0
         self.rows[LOW, old:n], self.rows[HIGH, old:n] = standing.low, standing.high
         self.rows[ROOT, old:n] = np.sqrt(np.abs(standing.diagonal))
-        self.rows[ORDER, old:n] = standing.order
+        self.rows[ORDER, old:n] = self.learned + np.arange(len(standing))
+        self.learned += len(standing)
 
     def _acquaint(self, row: int) -> None:
         """Compute the error of a new row; keep its column where it is going to move."""

@@ -102,18 +102,18 @@ def joined(examples: Examples, new: Examples, *, pairwise: bool) -> Edit:
     count = len(examples)
     join = _bordered if pairwise else _stacked
     codes = codes_of(alike(examples.labels, new.labels), examples.classes)
-    together = _counted(
-        replace(
-            examples,
-            rows=Rows(join(examples.rows.values, new.rows.values), examples.rows.origin),
-            weight=np.concatenate([examples.weight, new.weight]),
-            ids=_joined_ids(examples.ids, new.ids),
-            groups=_joined_groups(examples, new),
-            next_id=max(examples.next_id, new.next_id),
-            labels=np.concatenate([examples.labels, new.labels]),
-            codes=np.concatenate([examples.codes, codes]),
-        )
+    together = replace(
+        examples,
+        rows=Rows(join(examples.rows.values, new.rows.values), examples.rows.origin),
+        weight=np.concatenate([examples.weight, new.weight]),
+        ids=_joined_ids(examples.ids, new.ids),
+        groups=_joined_groups(examples, new),
+        next_id=max(examples.next_id, new.next_id),
+        labels=np.concatenate([examples.labels, new.labels]),
+        codes=np.concatenate([examples.codes, codes]),
     )
+    if codes.min() < 0:  # rows of the classes that there are take none of them away
+        together = _counted(together)
     origin = np.arange(len(together))
     origin[count:] = NEW
     return Edit(together, origin, origin, len(new))
