@@ -369,7 +369,7 @@ class Editing(FittedAttributes):
     def _empty(self, change: Change, before: Model) -> None:
         """Be as if nothing had been learned, but for the numbers that were ids."""
         vars(self).update(last_change_=change, _next_id=before.examples.next_id)
-        for name in ("_model", "_upkeep", "n_features_in_", "feature_names_in_"):
+        for name in ("_model", "_upkeep", "feature_names_in_"):
             vars(self).pop(name, None)
 
     def _commit(self, change: Change, after: Model, move: Move) -> None:

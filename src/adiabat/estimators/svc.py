@@ -407,7 +407,8 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
         state = vars(self).copy()  # at one stroke: others may be changing it
         twin = clone(self)
         learned = state.keys() - self.get_params(deep=False).keys() - set(PASSING)
-        vars(twin).update({name: state[name] for name in learned})
+        # a copy of a callable would pass for another kernel than that of the model
+        vars(twin).update({name: state[name] for name in learned | {"kernel"}})
         return twin
 
     def fresh(self) -> SVC:
