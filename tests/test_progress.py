@@ -2,11 +2,13 @@
 
 import io
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +138,21 @@ def unannounced():
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+def test_code_that_is_older_than_any_source_is_compiled_anew(tmp_path):
+    """What a loop calls may stand in another file than the loop itself."""
+    old, new = tmp_path / "path.follow-1.nbi", tmp_path / "path.follow-2.nbi"
+    for age, entry in enumerate((old, new)):
+        entry.touch()
+        os.utime(entry, (age, age))
+    (tmp_path / "path.look-1.nbi").touch()
+    assert compiled.drop_outdated(tmp_path, "path.follow-*.nbi", newest=0.5) == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+        "path.follow-2.nbi",
+        "path.look-1.nbi",
+    ]
+    assert compiled.newest_source() >= Path(compiled.__file__).stat().st_mtime
 
 
 def test_compiling_is_announced_once(unannounced, caplog, capsys):

@@ -25,9 +25,31 @@ def compiled(function: Callable[..., Any]) -> Any:
     """
     loop = njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")(function)
     module = function.__module__.rpartition(".")[2]
-    if not any(Path(str(loop.stats.cache_path)).glob(f"{module}.{function.__name__}-*.nbi")):
+    pattern = f"{module}.{function.__name__}-*.nbi"
+    if not drop_outdated(Path(str(loop.stats.cache_path)), pattern, newest_source()):
         announce()
     return loop
+
+
+@cache
+def newest_source() -> float:
+    """When a file of this package was last written."""
+    return max(file.stat().st_mtime for file in Path(__file__).parent.rglob("*.py"))
+
+
+def drop_outdated(folder: Path, pattern: str, newest: float) -> int:
+    """Remove what is older than the newest source; how many entries of the cache are left.
+
+    A loop carries the code of those that it calls from other files, and Numba looks at its own
+    file only.
+    """
+    left = 0
+    for entry in folder.glob(pattern):
+        if entry.stat().st_mtime < newest:
+            entry.unlink(missing_ok=True)
+        else:
+            left += 1
+    return left
 
 
 @cache

@@ -310,7 +310,7 @@ class Editing(FittedAttributes):
 
     def _require_settings(self) -> None:
         """Look at the constructor's parameters, unless they are those that were seen last."""
-        settings = tuple(vars(self)[name] for name in self._parameter_constraints)
+        settings = tuple(map(vars(self).get, self._parameter_constraints))
         seen = vars(self).get("_settings", ())
         if len(seen) == len(settings) and all(map(is_, seen, settings)):
             return

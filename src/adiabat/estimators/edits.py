@@ -207,7 +207,7 @@ def _origin_without(rows: Rows, positions: Array, values: Any) -> Array | None:
     Where the first rows did not differ it is near their features; else it is too coarse.
     """
     origin = rows.origin
-    if origin is None or not len(values):
+    if origin is None or not len(values) or not origin.any():
         return origin
     reach = ORIGIN_GRID * np.abs(origin).max(initial=0.0)
     shown = origin != 0.0

@@ -89,8 +89,7 @@ class Move:
         origin = self._origin(task, old.task)
         if self._is_untouched(task, old, origin):
             return self._kept(pair, task, old)
-        costly = path_cost(task, old, origin) > solver_cost(old)
-        if costly or self._is_elsewhere(task, old):
+        if self._is_elsewhere(task, old) or is_solved_sooner(task, old, origin):
             return self._solved(task, old, origin)
         return self._moved(pair, task, old, origin)
 
@@ -200,6 +199,12 @@ def path_cost(task: Task, old: Machine, origin: Array) -> float:
     members = np.count_nonzero(old.categories == 1)
     changes = _FIRST_CHANGES + _CHANGES_PER_ROW * (came + went) + _CHANGES_PER_BOUND * rebound
     return float(changes * (_READ_PER_CHANGE + members**2))
+
+
+def is_solved_sooner(task: Task, old: Machine, origin: Array) -> bool:
+    """Whether solving from the present solution is likely to cost less than the path."""
+    path = path_cost(task, old, origin)
+    return path > _SOLVER_START and path > solver_cost(old)
 
 
 def solver_cost(old: Machine) -> float:
