@@ -58,7 +58,7 @@ class Change:
     >>> model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
     >>> change = model.unlearn(2).last_change_
     >>> change.flow
-    {('error', 'error'): 2, ('reserve', 'gone'): 1}
+    {('reserve', 'gone'): 1, ('error', 'error'): 2}
     >>> change.certificate.holds()
     True
     """
