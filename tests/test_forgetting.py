@@ -377,3 +377,20 @@ def test_a_refused_change_leaves_nothing_of_what_came():
     with pytest.raises(NotSeparableError):
         model.partial_fit(new, ["no", "no"])
     assert left_of(model, new.ravel().tolist()) == []
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.5)])
+@pytest.mark.parametrize("free", [True, False], ids=["free bias", "fixed bias"])
+def test_what_a_change_has_led_through_tells_nothing_of_a_row(free, kernel):
+    X, y = drawn(n=12)
+    model = SVC(kernel=kernel, fit_intercept=free).fit(X, y).reweight(3, 2.0)
+    held = list(range(12))
+    for row in (3, 7, 0, 9, 5, 1, 10, 4):
+        values = kernel.block(*[kernel.prepare(rows_of(X), np.float64)] * 2)[row, held]
+        traces = values[np.abs(values - 1.0) > 1e-9].tolist() + X[row].tolist()
+        model.unlearn(row)
+        held.remove(row)
+        assert left_of(model, traces) == []
+        if set(y[held]) != set(y):
+            break
+    assert len(held) < 8

@@ -158,6 +158,9 @@ class Keeper:
         for row in np.sort(gone)[::-1]:
             row_of[row_of == self.living.n - 1] = row
             self.living.drop(int(row))
+        if len(gone):
+            self.living.forget()
+            self.journey.figures[:] = 0.0
         return row_of
 
     def _require_margin(self) -> None:

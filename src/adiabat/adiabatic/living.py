@@ -14,7 +14,9 @@ from adiabat.adiabatic.layout import (
     BASE,
     BASE_BIAS,
     BIAS,
+    BIAS_RATE,
     END,
+    ENERGY,
     HALVED,
     HIGH,
     LENGTH,
@@ -27,12 +29,17 @@ from adiabat.adiabatic.layout import (
     MOVED,
     ORDER,
     PERTURBATIONS,
+    PLACE_RATE,
+    PULL,
+    RATE,
     ROOT,
     ROWS,
+    SCALE,
     SEEN,
     SEEN_AT,
     SEEN_BIAS,
     SHIFT,
+    SPEED,
     THETA,
     UPPER,
     USED,
@@ -109,7 +116,8 @@ class Living:
         self.scalars[BIAS], self.scalars[LOOSE] = bias, float(fixed_bias is None)
         if fixed_bias is None:
             typical = float(np.abs(standing.diagonal).mean()) if n else 1.0
-            self.scalars[SHIFT] = max(typical, float(np.finfo(float).tiny))
+            # a power of two: the mean of a few values would tell one by the others
+            self.scalars[SHIFT] = 2.0 ** np.ceil(np.log2(max(typical, np.finfo(float).tiny)))
         self.target, self.learned = np.empty(0), 0
         self._stand(standing)
         self.rows[THETA, :n] = theta
@@ -301,6 +309,11 @@ class Living:
         n = self.n
         self.rows[SEEN, :n] = errors
         self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
+
+    def forget(self) -> None:
+        """Keep nothing of how the last change came about: it could tell values of rows gone."""
+        self.slots[RATE] = 0.0
+        self.scalars[[PULL, ENERGY, SPEED, BIAS_RATE, PLACE_RATE, SCALE]] = 0.0
 
     # -- rows
 
