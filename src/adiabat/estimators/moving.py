@@ -95,9 +95,13 @@ class Move:
 
     def _origin(self, task: Task, old: Task) -> Array:
         """Where each row of a task was in the old one; NEW also where its ridge is another."""
-        place = np.full(len(self.before.examples) + 1, NEW)
-        place[old.index] = np.arange(len(old.index))
-        origin = place[self.edit.origin[task.index]]
+        before, after = len(self.before.examples), len(self.edit.examples)
+        if (len(old.index), len(task.index)) == (before, after):  # all rows, in their order
+            origin = self.edit.origin.copy()
+        else:
+            place = np.full(before + 1, NEW)
+            place[old.index] = np.arange(len(old.index))
+            origin = place[self.edit.origin[task.index]]
         if task.ridge is not None or old.ridge is not None:
             origin[np.append(_ridge(old), np.nan)[origin] != _ridge(task)] = NEW
         return origin
