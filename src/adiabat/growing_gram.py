@@ -283,11 +283,14 @@ class GrowingGram:
         if count + SPARE_COLUMNS // 2 > columns:
             columns = count + count // 4 + SPARE_COLUMNS
             require_memory(len(self), count, len(self.slot_of) * columns)
-        room = np.zeros((len(self.slot_of), columns)) if columns > self.table.shape[1] else None
-        kept = self.table[: len(self), slots]
-        self.table = self.table if room is None else room
-        self.table[: len(self)] = 0.0
-        self.table[: len(self), :count] = kept
+        room = self.table
+        if columns > room.shape[1]:
+            room = np.zeros((len(self.slot_of), columns))
+        for i in range(0, len(self), TILE_ROWS):  # fresh memory for all at once would cost more
+            lines = slice(i, min(i + TILE_ROWS, len(self)))
+            room[lines, :count] = self.table[lines, slots]
+        room[: len(self), count:] = 0.0
+        self.table = room
         self.slot_of[: len(self)] = -1
         self._owner = np.full(columns, -1, dtype=np.int64)
         self._owner[:count], self.slot_of[owners] = owners, np.arange(count)
