@@ -311,9 +311,15 @@ class Living:
         self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
 
     def forget(self) -> None:
-        """Keep nothing of how the last change came about: it could tell values of rows gone."""
+        """Note the errors as they are, and nothing of how they came about.
+
+        The base of a member's error, and what the others have moved since, would be the kernel
+        values of the rows that went, to the last bit.
+        """
+        self.rebase()
         self.slots[RATE] = 0.0
-        self.scalars[[PULL, ENERGY, SPEED, BIAS_RATE, PLACE_RATE, SCALE]] = 0.0
+        self.scalars[[LENGTH, PULL, ENERGY, SPEED, BIAS_RATE, PLACE_RATE, SCALE]] = 0.0
+        self.see(self.rows[BASE, : self.n])
 
     # -- rows
 
