@@ -394,3 +394,12 @@ def test_what_a_change_has_led_through_tells_nothing_of_a_row(free, kernel):
         if set(y[held]) != set(y):
             break
     assert len(held) < 8
+
+
+@pytest.mark.parametrize("row", range(12))
+def test_errors_are_noted_as_they_are_and_not_by_what_has_moved_since(row):
+    X = np.random.default_rng(3).standard_normal((12, 3))
+    y = np.where(np.arange(12) % 2, "yes", "no")
+    model = SVC(kernel="linear", fit_intercept=False).fit(X, y).unlearn(row)
+    values = np.delete(X, row, axis=0) @ X[row]
+    assert left_of(model, [*values.tolist(), *(-values).tolist()]) == []

@@ -115,6 +115,7 @@ class Keeper:
         if len(kept) < len(self.row_of):
             gone = np.delete(self.row_of, kept)
         row_of = np.append(self.row_of, NEW)[origin]
+        traced = self.living.is_traced(gone)
         self._rebound(demand, row_of)
         self.journey.lead_out(gone)
         if len(gone) and is_given(demand.kernel) and (row_of == NEW).any():
@@ -124,6 +125,8 @@ class Keeper:
         self._hold(demand, row_of)
         self.journey.travel()
         self.row_of = self._dropped(gone, row_of)
+        if traced:
+            self.living.note_anew()
         self._require_margin()
         living = self.living
         return living.rows[THETA, self.row_of], float(living.scalars[BIAS])
@@ -159,7 +162,7 @@ class Keeper:
             row_of[row_of == self.living.n - 1] = row
             self.living.drop(int(row))
         if len(gone):
-            self.living.forget()
+            self.living.forget_the_way()
             self.journey.figures[:] = 0.0
         return row_of
 

@@ -310,8 +310,23 @@ class Living:
         self.rows[SEEN, :n] = errors
         self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
 
-    def forget(self) -> None:
-        """Keep nothing of how the last change came about: it could tell values of rows gone."""
+    def is_traced(self, rows: Array) -> bool:
+        """Whether errors would tell of these rows after they went."""
+        slots = self.gram.slot_of[rows]
+        moved = self.slots[MOVED, slots[slots >= 0]]
+        return bool(self.rows[THETA, rows].any() or moved.any())
+
+    def note_anew(self) -> None:
+        """Note the errors as they are, and nothing of how they came about.
+
+        The base of a member's error, and what the others have moved since, would be the kernel
+        values of the rows that went, to the last bit.
+        """
+        self.rebase()
+        self.see(self.rows[BASE, : self.n])
+
+    def forget_the_way(self) -> None:
+        """Keep none of the rates and sums of the last path."""
         self.slots[RATE] = 0.0
         self.scalars[[PULL, ENERGY, SPEED, BIAS_RATE, PLACE_RATE, SCALE]] = 0.0
 
