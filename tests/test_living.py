@@ -11,7 +11,7 @@ from tests import collection, oracle
 
 EXACT = 1e-8  # of max(1, max|f|): what is promised
 MOST_ROWS = 60
-CROWD = 20  # more rows and larger weights are to come than C was drawn for
+CROWD = 100  # more rows and larger weights are to come than C was drawn for
 WORDS = {"linear": "linear", "cubic": "poly", "rbf": "rbf"}
 
 
@@ -28,7 +28,8 @@ class Edited(RuleBasedStateMachine):
     def begin(self, problem, seed):
         self.rng = np.random.default_rng(seed)
         self.problem = problem
-        self.scale = float(np.abs(problem.X).max()) or problem.gamma**-0.5
+        unit = 1.0 if problem.kernel == "linear" else problem.gamma**-0.5
+        self.scale = float(np.abs(problem.X).max()) or unit
         self.ids = np.arange(len(problem.y))
         self.X, self.y, self.w = problem.X, problem.y, problem.sample_weight
         self.C = problem.C / CROWD
