@@ -32,6 +32,7 @@ class Spent:
     changes: int = 0
     perturbations: int = 0
     kernel_evaluations: int = 0
+    refactorisations: int = 0
     solved: int = 0
 
     def add(self, change: Any) -> None:
@@ -39,6 +40,7 @@ class Spent:
         self.changes += 1
         self.perturbations += change.perturbations
         self.kernel_evaluations += change.kernel_evaluations
+        self.refactorisations += change.refactorisations
         self.solved += change.solved
 
     def __str__(self) -> str:

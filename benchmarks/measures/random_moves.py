@@ -94,6 +94,7 @@ class MovesTrial:
             f"certificate held {looks - self.broken} of {looks} times",
             f"{len(self.model.ids_)} rows, {len(self.model.margin_)} members at the end",
             str(self.spent),
+            f"{self.spent.refactorisations} refactorisations",
             f"{self.spent.solved} machines re-solved from their present solution",
             f"{self.seconds:.3g} s",
         )

@@ -99,6 +99,11 @@ class Keeper:
         """Changes of category on all paths so far."""
         return self.living.perturbations
 
+    @property
+    def refactorisations(self) -> int:
+        """Factors of the margin system that did not serve any more so far."""
+        return self.journey.refactorisations
+
     def change(self, demand: Demand, origin: Array) -> tuple[Array, float]:
         """Coefficients and bias of the optimum of another demand, of the same kernel.
 

@@ -40,6 +40,8 @@ class Change:
         Changes of category on the way.
     kernel_evaluations : int
         Kernel values that were computed.
+    refactorisations : int
+        Factors of a margin system that did not serve any more and were made anew.
     solved : int
         Machines that were solved from their present solution, because that was cheaper than
         following the path or the path was lost.
@@ -68,6 +70,7 @@ class Change:
     rows: int
     perturbations: int
     kernel_evaluations: int
+    refactorisations: int
     solved: int
     seconds: float
     _were: Sequence[tuple[Array, int]] = field(repr=False)
@@ -115,12 +118,14 @@ def told(
     verb: str, edit: Edit, before: Model | None, after: Model | None, solved: int, started: float
 ) -> Change:
     """A change that began at some time and has come to its end."""
-    spent = spent_on(after.machines if after is not None else ())
+    machines = after.machines if after is not None else ()
+    spent = spent_on(machines)
     return Change(
         verb=verb,
         rows=edit.named,
         perturbations=spent.perturbations,
         kernel_evaluations=spent.kernel_evaluations,
+        refactorisations=sum(machine.refactorisations for machine in machines),
         solved=solved,
         seconds=perf_counter() - started,
         _were=_categories_before(before, after),

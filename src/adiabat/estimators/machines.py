@@ -70,6 +70,7 @@ class Machine:
     finished: bool
     kernel_evaluations: int
     perturbations: int = 0
+    refactorisations: int = 0
 
     @cached_property
     def categories(self) -> Array:

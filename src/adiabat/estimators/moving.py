@@ -125,7 +125,7 @@ class Move:
         """The same machine; its rows may have other positions."""
         if pair in self._old_keepers:
             self.keepers[pair] = self._old_keepers.pop(pair)
-        return replace(old, task=task, kernel_evaluations=0, perturbations=0)
+        return replace(old, task=task, kernel_evaluations=0, perturbations=0, refactorisations=0)
 
     # -- along the path
 
@@ -136,11 +136,12 @@ class Move:
         rows = rows_of_task(task, self.kernel, self.edit.examples.rows)
         self._require_convex(pair, task, rows, origin)
         try:
-            keeper, spent, turned = self._old_keepers.pop(pair, None), 0, 0
+            keeper, spent, turned, renewed = self._old_keepers.pop(pair, None), 0, 0, 0
             if keeper is None:
                 keeper = self._keeper(old)
             else:
                 spent, turned = keeper.kernel_evaluations, keeper.perturbations
+                renewed = keeper.refactorisations
             theta, bias = keeper.change(demand_of(task, self.kernel, rows), origin)
         except LostError:
             return self._solved(task, old, origin)
@@ -152,6 +153,7 @@ class Move:
             bias=bias,
             kernel_evaluations=keeper.kernel_evaluations - spent,
             perturbations=keeper.perturbations - turned,
+            refactorisations=keeper.refactorisations - renewed,
         )
 
     def _keeper(self, old: Machine) -> Keeper:
