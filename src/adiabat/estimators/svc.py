@@ -394,9 +394,8 @@ class SVC(Editing, ClassifierMixin, BaseEstimator):
     # -- passing on
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in super().__getstate__().items() if name not in PASSING
-        }
+        state = dict(super().__getstate__())  # at one stroke: others may be changing it
+        return {name: value for name, value in state.items() if name not in PASSING}
 
     def copy(self) -> SVC:
         """Make an independent twin, with all that was learned.
