@@ -11,7 +11,7 @@ from tests import collection, oracle
 
 EXACT = 1e-8  # of max(1, max|f|): what is promised
 MOST_ROWS = 60
-CROWD = 100  # more rows and larger weights are to come than C was drawn for
+CROWD = 100  # so much more rows and weight may come than the largest C was drawn for
 WORDS = {"linear": "linear", "cubic": "poly", "rbf": "rbf"}
 
 
@@ -32,11 +32,14 @@ class Edited(RuleBasedStateMachine):
         self.scale = float(np.abs(problem.X).max()) or unit
         self.ids = np.arange(len(problem.y))
         self.X, self.y, self.w = problem.X, problem.y, problem.sample_weight
-        self.C = problem.C / CROWD
+        largest = float(problem.gram.diagonal().max()) or 1.0
+        self.C = problem.C
+        if np.isfinite(problem.C):
+            self.C = min(problem.C, collection.LARGEST_PRODUCT / CROWD / largest)
         try:
             self.model = self.new().fit(self.X, self.y, self.w, ids=self.ids)
         except NotSeparableError:
-            self.C = 1.0 / (float(problem.gram.diagonal().max()) or 1.0)
+            self.C = 1.0 / largest
             self.model = self.new().fit(self.X, self.y, self.w, ids=self.ids)
         self.next_id = len(self.ids)
         self.agree()
