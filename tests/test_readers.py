@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import adiabat
 from adiabat import SVC, growing_gram
 from adiabat.errors import BusyError
-from adiabat.growing_gram import GrowingGram
+from adiabat.growing_gram import GrowingGram, OwnColumns
 from adiabat.kernels import RBF, rows_of
 from tests.test_progress import Interruptible, seen
 
@@ -371,7 +371,7 @@ def test_an_interrupt_at_any_line_of_a_beginning_leaves_nothing(begin):
 def gram_of(rows, columns):
     X = np.arange(float(rows))[:, None]
     prepared = RBF(0.5).prepare(rows_of(X), np.float64)
-    return GrowingGram(RBF(0.5), prepared, np.zeros(rows), columns)
+    return GrowingGram(OwnColumns(RBF(0.5), prepared), np.zeros(rows), columns)
 
 
 def test_a_table_that_no_machine_has_room_for_is_refused_before_it_is_taken():

@@ -1,7 +1,7 @@
 """Kernel values of rows that come and go, with whole columns kept for those who need them.
 
 Like ``gram`` for a problem that stays, this is the one place where a living machine has its
-kernel values computed, kept, evicted and counted. Rows are known by numbers; when one is taken
+kernel values kept, evicted and counted; a source of columns computes them. Rows are known by numbers; when one is taken
 out, the last row takes its number. What is taken out is overwritten, not only forgotten.
 """
 
@@ -183,6 +183,68 @@ def shelf_of(prepared: Any) -> Shelf:
     return MatrixShelf(prepared) if isinstance(prepared, Lines) else PartsShelf(prepared)
 
 
+class Columns(Protocol):
+    """Where a living machine has the kernel values of its rows from."""
+
+    evaluations: int
+
+    def column(self, row: int) -> Array:
+        """The kernel values of one row with every row, in an array of its own."""
+
+    def write(self, rows: Array, table: Array) -> None:
+        """The same of several rows, as columns of a table."""
+
+    def times(self, rows: Array, weights: Array) -> Array:
+        """K[:, rows] @ weights."""
+
+    def append(self, rows: Any) -> None:
+        """Further rows."""
+
+    def remove(self, row: int) -> None:
+        """One row less; the last takes its number."""
+
+
+class OwnColumns:
+    """Kernel values of rows that nobody else has, computed whenever they are asked for.
+
+    Attributes
+    ----------
+    evaluations : int
+        Kernel values computed so far.
+    """
+
+    def __init__(self, kernel: Kernel, prepared: Any) -> None:
+        self._kernel, self._shelf = kernel, shelf_of(prepared)
+        self.evaluations = 0
+
+    def column(self, row: int) -> Array:
+        prepared = self._shelf.prepared
+        self.evaluations += len(prepared)
+        return self._kernel.block(prepared.take(slice(row, row + 1)), prepared)[0]
+
+    def write(self, rows: Array, table: Array) -> None:
+        prepared = self._shelf.prepared
+        some = prepared.take(rows)
+        for i in range(0, len(prepared), TILE_ROWS):
+            lines = slice(i, min(i + TILE_ROWS, len(prepared)))
+            part = prepared.take(lines)
+            for j in range(0, len(rows), TILE_COLUMNS):
+                columns = slice(j, min(j + TILE_COLUMNS, len(rows)))
+                table[lines, columns] = self._kernel.block(part, some.take(columns))
+        self.evaluations += len(prepared) * len(rows)
+
+    def times(self, rows: Array, weights: Array) -> Array:
+        prepared = self._shelf.prepared
+        self.evaluations += len(prepared) * len(rows)
+        return expansion(self._kernel, prepared, prepared.take(rows), weights)
+
+    def append(self, prepared: Any) -> None:
+        self._shelf.append(prepared)
+
+    def remove(self, row: int) -> None:
+        self._shelf.remove(row)
+
+
 class GrowingGram:
     """Kernel values, with an optional ridge on the diagonal, of rows that come and go.
 
@@ -192,18 +254,14 @@ class GrowingGram:
         A line for each row and a column for each slot: the kept columns.
     slot_of : ndarray
         The slot in which the column of a row is kept, or -1.
-    evaluations : int
-        Kernel values computed so far.
     """
 
-    def __init__(self, kernel: Kernel, prepared: Any, ridge: Array, columns: int) -> None:
-        self.kernel = kernel
-        self._shelf = shelf_of(prepared)
+    def __init__(self, source: Columns, ridge: Array, columns: int) -> None:
+        self._source = source
         self._ridge = DenseLines(ridge)
-        self.evaluations = 0
-        rows, slots = with_room(len(prepared)), columns + columns // 4 + SPARE_COLUMNS
+        rows, slots = with_room(len(ridge)), columns + columns // 4 + SPARE_COLUMNS
         # the members' factor comes with it
-        require_memory(len(prepared), columns, rows * slots + with_room(columns) ** 2)
+        require_memory(len(ridge), columns, rows * slots + with_room(columns) ** 2)
         self.table = np.zeros((rows, slots))
         self.slot_of = np.full(rows, -1, dtype=np.int64)
         self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
@@ -217,16 +275,15 @@ class GrowingGram:
         return self._ridge.values
 
     @property
-    def prepared(self) -> Any:
-        return self._shelf.prepared
+    def evaluations(self) -> int:
+        """Kernel values computed so far."""
+        return self._source.evaluations
 
     # -- values
 
     def column(self, row: int) -> Array:
         """The kernel values of one row with every row."""
-        prepared = self.prepared
-        values = self.kernel.block(prepared.take(slice(row, row + 1)), prepared)[0]
-        self.evaluations += len(self)
+        values = self._source.column(row)
         values[row] += self.ridge[row]
         return values
 
@@ -238,10 +295,13 @@ class GrowingGram:
         if kept.any():
             result += self.table[: len(self), slots[kept]] @ weights[kept]
         if len(others):
-            prepared, own = self.prepared, weights[~kept]
-            result += expansion(self.kernel, prepared, prepared.take(others), own)
-            np.add.at(result, others, self.ridge[others] * own)
-            self.evaluations += len(self) * len(others)
+            result += self.expanded(others, weights[~kept])
+        return result
+
+    def expanded(self, rows: Array, weights: Array) -> Array:
+        """The same, whatever columns are kept."""
+        result = self._source.times(rows, weights)
+        np.add.at(result, rows, self.ridge[rows] * weights)
         return result
 
     # -- kept columns
@@ -255,20 +315,12 @@ class GrowingGram:
         self.used = max(self.used, slot + 1)
 
     def keep_all(self, rows: Array) -> None:
-        """Compute and keep the columns of some rows, tile by tile; no column is kept yet."""
-        prepared = self.prepared
-        some = prepared.take(rows)
-        for i in range(0, len(self), TILE_ROWS):
-            lines = slice(i, min(i + TILE_ROWS, len(self)))
-            part = prepared.take(lines)
-            for j in range(0, len(rows), TILE_COLUMNS):
-                columns = slice(j, min(j + TILE_COLUMNS, len(rows)))
-                self.table[lines, columns] = self.kernel.block(part, some.take(columns))
+        """Keep the columns of some rows; no column is kept yet."""
+        self._source.write(rows, self.table[: len(self)])
         slots = np.arange(len(rows))
         self.table[rows, slots] += self.ridge[rows]
         self._owner[slots], self.slot_of[rows] = rows, slots
         self.used = len(rows)
-        self.evaluations += len(self) * len(rows)
 
     @property
     def is_full(self) -> bool:
@@ -298,12 +350,12 @@ class GrowingGram:
 
     # -- rows
 
-    def append(self, prepared: Any, ridge: Array) -> None:
-        """Take rows in; the kept columns get their values with them."""
+    def append(self, some: Any, ridge: Array) -> None:
+        """Take rows in, as their source takes them; the kept columns get their values with them."""
         old, rows = len(self), with_room(len(self) + len(ridge))
         if old + len(ridge) > len(self.slot_of):
             require_memory(old + len(ridge), self.used, rows * self.table.shape[1])
-        self._shelf.append(prepared)
+        self._source.append(some)
         self._ridge.append(ridge)
         if len(self) > len(self.slot_of):
             self.table = grown(self.table[:old], (rows, self.table.shape[1]))
@@ -325,7 +377,7 @@ class GrowingGram:
         """Take a row out; the last one takes its number."""
         self.drop_column(row)
         last = len(self) - 1
-        self._shelf.remove(row)
+        self._source.remove(row)
         self._ridge.remove(row)
         self.table[row] = self.table[last]
         self.table[last] = 0.0

@@ -451,6 +451,17 @@ def is_given(kernel: Kernel) -> bool:
     return isinstance(inner, Precomputed)
 
 
+def made_ready(kernel: Kernel, rows: Rows, index: Array, columns: Array) -> tuple[Any, Array]:
+    """Some of the rows prepared in float64, and their K(x, x).
+
+    Lines of a kernel matrix have these columns.
+    """
+    some = own = rows.take(index)
+    if is_given(kernel):
+        some, own = Rows(some.values[:, columns]), Rows(some.values[:, index])
+    return kernel.prepare(some, np.float64), kernel.diagonal(own)
+
+
 def expansion(kernel: Kernel, a: Any, b: Any, weights: Array) -> Array:
     """``K(a, b) @ weights`` tile by tile, never holding more than one tile of K."""
     result = np.zeros((len(a), *weights.shape[1:]))

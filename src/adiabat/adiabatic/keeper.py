@@ -12,8 +12,9 @@ from adiabat.adiabatic.arrival import differing
 from adiabat.adiabatic.journey import Journey
 from adiabat.adiabatic.layout import BIAS, HIGH, ROOT, THETA
 from adiabat.adiabatic.living import Living, LostError, Standing
-from adiabat.growing_gram import GrowingGram
-from adiabat.kernels import Kernel, Rows, is_given
+from adiabat.growing_gram import Columns, GrowingGram, OwnColumns
+from adiabat.kernels import Kernel, Rows, is_given, made_ready
+from adiabat.shared_gram import SharedColumns, SharedGram
 from adiabat.solution import LEAST_MARGIN
 
 Array = NDArray[Any]
@@ -55,16 +56,43 @@ class Demand:
         return len(self.target)
 
     def some(self, index: Array, columns: Array) -> tuple[Any, Standing]:
-        """Some rows made ready for the kernel, and what the problem says of them.
+        """Some rows as their source takes them, and what the problem says of them.
 
         Lines of a kernel matrix have these columns.
         """
-        rows = own = self.rows.take(index)
-        if is_given(self.kernel):
-            rows, own = Rows(rows.values[:, columns]), Rows(rows.values[:, index])
-        diagonal = self.kernel.diagonal(own) + self.ridge[index]
+        prepared, diagonal = made_ready(self.kernel, self.rows, index, columns)
+        return prepared, self.standing(index, diagonal)
+
+    def standing(self, index: Array, diagonal: Array) -> Standing:
+        """What the problem says of some rows with this K(x, x)."""
         low, high, target = self.low[index], self.high[index], self.target[index]
-        return self.kernel.prepare(rows, np.float64), Standing(target, low, high, diagonal)
+        return Standing(target, low, high, diagonal + self.ridge[index])
+
+    def source(self, prepared: Any) -> Columns:
+        """Where the machine of these rows has its kernel values from."""
+        return OwnColumns(self.kernel, prepared)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharedDemand(Demand):
+    """The same where several machines share their kernel values.
+
+    Attributes
+    ----------
+    rows : Rows
+        The names of the examples in what is shared.
+    shared : SharedGram
+        What is shared.
+    """
+
+    shared: SharedGram
+
+    def some(self, index: Array, columns: Array) -> tuple[Any, Standing]:
+        names = self.rows.values[index]
+        return names, self.standing(index, self.shared.diagonal(names))
+
+    def source(self, prepared: Any) -> Columns:
+        return SharedColumns(self.shared, prepared)
 
 
 class Keeper:
@@ -82,7 +110,7 @@ class Keeper:
         everyone = np.arange(len(demand))
         members = int(np.count_nonzero((theta > demand.low) & (theta < demand.high)))
         prepared, standing = demand.some(everyone, everyone)
-        gram = GrowingGram(demand.kernel, prepared, demand.ridge, members)
+        gram = GrowingGram(demand.source(prepared), demand.ridge, members)
         self.living = Living(
             gram, standing, theta, bias, fixed_bias=demand.bias, total=demand.total
         )

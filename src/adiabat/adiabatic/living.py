@@ -48,7 +48,6 @@ from adiabat.adiabatic.layout import (
 from adiabat.adiabatic.margin import join, take_out
 from adiabat.errors import AdiabatError
 from adiabat.growing_gram import GrowingGram, grown, require_memory, with_room
-from adiabat.kernels import expansion
 from adiabat.margin_system import factor_in_panels
 
 Array = NDArray[Any]
@@ -294,12 +293,9 @@ class Living:
     def renew(self) -> None:
         """Compute every error from nothing."""
         gram, n = self.gram, self.n
-        theta = self.theta
-        support = np.flatnonzero(theta)
-        prepared = gram.prepared
-        own = expansion(gram.kernel, prepared, prepared.take(support), theta[support])
-        gram.evaluations += n * len(support)
-        self.rows[BASE, :n] = self.target - own - gram.ridge * theta - self.scalars[BIAS]
+        support = np.flatnonzero(self.theta)
+        own = gram.expanded(support, self.theta[support])
+        self.rows[BASE, :n] = self.target - own - self.scalars[BIAS]
         self.slots[MOVED] = 0.0
         self.scalars[BASE_BIAS] = self.scalars[BIAS]
         self.see(self.rows[BASE, :n])
@@ -332,10 +328,10 @@ class Living:
 
     # -- rows
 
-    def hold(self, prepared: Any, standing: Standing, ridge: Array) -> Array:
+    def hold(self, some: Any, standing: Standing, ridge: Array) -> Array:
         """Take rows in, with coefficients of zero; their numbers."""
         old = self.n
-        self.gram.append(prepared, ridge)
+        self.gram.append(some, ridge)
         self._stand(standing)
         new = np.arange(old, self.n)
         for row in new:

@@ -374,7 +374,7 @@ class Editing(FittedAttributes):
 
     def _commit(self, change: Change, after: Model, move: Move) -> None:
         """Show the model after a change, in one step that no other thread sees half of."""
-        state = {"last_change_": change, "_upkeep": Upkeep(after, move.keepers), "_model": after}
+        state = {"last_change_": change, "_upkeep": move.upkeep(after), "_model": after}
         if not is_pairwise(after.kernel):
             vars(self).update(state)
             return

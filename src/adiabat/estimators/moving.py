@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.errors import ExactnessError
+from adiabat.estimators.demands import Shared, demands_of
 from adiabat.estimators.edits import NEW, Edit
 from adiabat.estimators.machines import (
     NOBODY,
     Effort,
     Machine,
     Task,
-    demand_of,
     problem_of,
     rows_of_task,
 )
 from adiabat.estimators.model import Model, labels_of, trained
-from adiabat.kernels import Kernel, Rows
+from adiabat.kernels import Kernel
 
 if TYPE_CHECKING:
     from adiabat.adiabatic.keeper import Keeper
@@ -38,10 +38,14 @@ Pair = tuple[Any, Any]
 
 @dataclass
 class Upkeep:
-    """The living machines of a model, by their pairs of labels, made when first needed."""
+    """The living machines of a model, by their pairs of labels, made when first needed.
+
+    Those of many classes share their kernel values.
+    """
 
     model: Model
     keepers: dict[Pair, Keeper] = field(default_factory=dict)
+    shared: Shared | None = None
 
 
 class Move:
@@ -71,14 +75,14 @@ class Move:
         self.before, self.edit, self.kernel, self.effort = upkeep.model, edit, kernel, effort
         self.machines = {self.before.labels(m): m for m in self.before.machines}
         self.keepers: dict[Pair, Keeper] = {}
-        same = kernel == self.before.kernel and self._origin_now is self.before.examples.rows.origin
-        self._old_keepers = upkeep.keepers if same else {}
+        held = self.before.examples.rows
+        same = kernel == self.before.kernel and edit.examples.rows.origin is held.origin
+        keepers, shared = (upkeep.keepers, upkeep.shared) if same else ({}, None)
+        if shared is not None:  # it moves now, so that machines left behind would be lost
+            upkeep.keepers, upkeep.shared = {}, None
+        self._old_keepers = keepers
+        self._demands = demands_of(kernel, held, edit, shared, effort.budget)
         self.solved = 0
-
-    @property
-    def _origin_now(self) -> Array | None:
-        """What translation-invariant kernels measure from after the change."""
-        return self.edit.examples.rows.origin
 
     def machine(self, task: Task) -> Machine:
         """The machine of a task, at its optimum."""
@@ -127,14 +131,18 @@ class Move:
             self.keepers[pair] = self._old_keepers.pop(pair)
         return replace(old, task=task, kernel_evaluations=0, perturbations=0, refactorisations=0)
 
+    def upkeep(self, after: Model) -> Upkeep:
+        """The living machines of the model that the change has led to."""
+        shared = self._demands.concluded() if self.keepers else None
+        return Upkeep(after, self.keepers, shared)
+
     # -- along the path
 
     def _moved(self, pair: Pair, task: Task, old: Machine, origin: Array) -> Machine:
         # numba comes with living machines.
         from adiabat.adiabatic.living import LostError  # noqa: PLC0415
 
-        rows = rows_of_task(task, self.kernel, self.edit.examples.rows)
-        self._require_convex(pair, task, rows, origin)
+        self._require_convex(pair, task, origin)
         try:
             keeper, spent, turned, renewed = self._old_keepers.pop(pair, None), 0, 0, 0
             if keeper is None:
@@ -142,7 +150,7 @@ class Move:
             else:
                 spent, turned = keeper.kernel_evaluations, keeper.perturbations
                 renewed = keeper.refactorisations
-            theta, bias = keeper.change(demand_of(task, self.kernel, rows), origin)
+            theta, bias = keeper.change(self._demands.after(task), origin)
         except LostError:
             return self._solved(task, old, origin)
         self.keepers[pair] = keeper
@@ -160,11 +168,9 @@ class Move:
         # numba comes with living machines.
         from adiabat.adiabatic.keeper import Keeper  # noqa: PLC0415
 
-        every = replace(self.before.examples.rows, origin=self._origin_now)
-        rows = rows_of_task(old.task, self.before.kernel, every)
-        return Keeper(demand_of(old.task, self.before.kernel, rows), old.theta, old.bias)
+        return Keeper(self._demands.before(old.task), old.theta, old.bias)
 
-    def _require_convex(self, pair: Pair, task: Task, rows: Rows, origin: Array) -> None:
+    def _require_convex(self, pair: Pair, task: Task, origin: Array) -> None:
         """Refuse to move a machine whose kernel is not positive semidefinite on its rows.
 
         Rows that go leave a definite matrix definite, so only new ones are a reason to look.
@@ -175,6 +181,7 @@ class Move:
         # The proof's linear algebra is for those who need it.
         from adiabat.certificate import is_definite  # noqa: PLC0415
 
+        rows = rows_of_task(task, self.kernel, self.edit.examples.rows)
         problem = problem_of(task, self.kernel, rows, budget=0)
         if known is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
             return
