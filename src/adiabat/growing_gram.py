@@ -1,8 +1,9 @@
 """Kernel values of rows that come and go, with whole columns kept for those who need them.
 
 Like ``gram`` for a problem that stays, this is the one place where a living machine has its
-kernel values kept, evicted and counted; a source of columns computes them. Rows are known by numbers; when one is taken
-out, the last row takes its number. What is taken out is overwritten, not only forgotten.
+kernel values kept, evicted and counted; a source of columns computes them, or has them from
+others. Rows are known by numbers; when one is taken out, the last row takes its number. What is
+taken out is overwritten, not only forgotten.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.growing_gram import DenseLines, require_memory, shelf_of, with_room
+from adiabat.growing_gram import DenseLines, grown, require_memory, shelf_of, with_room
 from adiabat.kernels import TILE_COLUMNS, TILE_ROWS, Kernel
 
 Array = NDArray[Any]
@@ -49,6 +49,7 @@ class SharedGram:
         self._values = np.zeros((0, room))
         self._known = np.zeros((0, room), dtype=bool)
         self._slot_of = np.full(room, -1, dtype=np.int64)
+        self._is_new = np.zeros(room, dtype=bool)
         self._owner = np.empty(0, dtype=np.int64)
         self._used_at = np.empty(0, dtype=np.int64)
         self._clock = 0
@@ -78,14 +79,30 @@ class SharedGram:
         There are no more owners at once than columns may be kept.
         """
         owners, others = self._line_of[owners], self._line_of[others]
-        slots = self._opened(owners)
-        at = slots[:, None], others[None, :]
-        missing = ~self._known[at]
-        computed = 0
-        for some, part in _rectangles(missing) if missing.any() else ():
+        if len(owners) == 1:
+            return self._column(int(owners[0]), others)
+        at = self._places(self._opened(owners), others)
+        known, computed = self._known.take(at), 0
+        for some, part in () if known.all() else _rectangles(~known):
             self._compute(owners[some], others[part])
             computed += len(some) * len(part)
-        return self._values[at], computed
+        return self._values.take(at), computed
+
+    def _column(self, owner: int, others: Array) -> tuple[Array, int]:
+        """The same for one row, mostly known. A new row is first asked for all at once."""
+        slot = int(self._opened(np.array([owner]))[0])
+        computed = 0
+        if self._is_new[owner]:
+            prepared = self._shelf.prepared
+            own = self._kernel.block(prepared.take(slice(owner, owner + 1)), prepared)
+            self._note(np.array([owner]), np.arange(len(self)), own)
+            self._is_new[owner], computed = False, len(self)
+        known = self._known[slot, others]
+        if not known.all():
+            part = others[~known]
+            self._compute(np.array([owner]), part)
+            computed += len(part)
+        return self._values[slot, others][None, :], computed
 
     def _compute(self, owners: Array, others: Array) -> None:
         prepared = self._shelf.prepared
@@ -96,11 +113,17 @@ class SharedGram:
 
     def _note(self, owners: Array, others: Array, block: Array) -> None:
         """Keep values in the columns of both rows, where they have one."""
-        at = self._slot_of[owners][:, None], others[None, :]
-        self._values[at], self._known[at] = block, True
         kept = np.flatnonzero(self._slot_of[others] >= 0)
-        at = self._slot_of[others[kept]][:, None], owners[None, :]
-        self._values[at], self._known[at] = block[:, kept].T, True
+        self._write(self._slot_of[others[kept]], owners, block[:, kept].T)
+        self._write(self._slot_of[owners], others, block)
+
+    def _write(self, slots: Array, lines: Array, values: Array) -> None:
+        at = self._places(slots, lines)
+        self._values.reshape(-1)[at], self._known.reshape(-1)[at] = values, True
+
+    def _places(self, slots: Array, lines: Array) -> Array:
+        """Where values stand in the arrays: one number is read faster than two."""
+        return slots[:, None] * self._values.shape[1] + lines[None, :]
 
     # -- columns
 
@@ -108,12 +131,15 @@ class SharedGram:
         """Slots for the columns of some rows, with all that the others' columns know of them."""
         new = owners[self._slot_of[owners] < 0]
         if len(new):
-            new = np.unique(new)
+            new = np.unique(new) if len(new) > 1 else new
             self._make_room(len(new), owners)
-            free, kept = np.flatnonzero(self._owner < 0)[: len(new)], np.flatnonzero(self._owner >= 0)
-            at = free[:, None], self._owner[kept][None, :]
-            known = kept[:, None], new[None, :]
-            self._values[at], self._known[at] = self._values[known].T, self._known[known].T
+            free, kept = (
+                np.flatnonzero(self._owner < 0)[: len(new)],
+                np.flatnonzero(self._owner >= 0),
+            )
+            at, same = self._places(free, self._owner[kept]), self._places(kept, new).T
+            for array in (self._values, self._known):
+                array.reshape(-1)[at] = array.take(same)
             self._owner[free], self._slot_of[new] = new, free
         self._clock += 1
         slots = self._slot_of[owners]
@@ -163,7 +189,9 @@ class SharedGram:
         if len(self) > len(self._slot_of):
             room = with_room(len(self))
             self._slot_of = np.concatenate([self._slot_of, np.full(room - len(self._slot_of), -1)])
+            self._is_new = grown(self._is_new, (room,))
             self._resize(min(len(self._owner), self.capacity))
+        self._is_new[lines] = True
         free = np.flatnonzero(self._line_of < 0)[: len(lines)]
         more = np.arange(len(lines) - len(free)) + len(self._line_of)
         names = np.concatenate([free, more])
@@ -187,6 +215,7 @@ class SharedGram:
         for array in (self._values, self._known):
             array[:, line] = array[:, last]
             array[:, last] = 0
+        self._is_new[line], self._is_new[last] = self._is_new[last], False
         slot = int(self._slot_of[last])
         self._slot_of[line], self._slot_of[last] = slot, -1
         if slot >= 0:
@@ -199,15 +228,13 @@ class SharedGram:
 
 def _rectangles(missing: Array) -> Iterator[tuple[Array, Array]]:
     """Lines that lack the same, and what they lack."""
-    if len(missing) == 1:
-        yield np.zeros(1, dtype=np.int64), np.flatnonzero(missing[0])
-        return
-    patterns, which = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
-    for k in range(len(patterns)):
-        some = np.flatnonzero(which.ravel() == k)
-        part = np.flatnonzero(missing[some[0]])
+    alike: dict[bytes, list[int]] = {}
+    for line, pattern in enumerate(np.packbits(missing, axis=1)):
+        alike.setdefault(pattern.tobytes(), []).append(line)
+    for lines in alike.values():
+        part = np.flatnonzero(missing[lines[0]])
         if len(part):
-            yield some, part
+            yield np.array(lines), part
 
 
 class SharedColumns:

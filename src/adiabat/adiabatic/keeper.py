@@ -87,7 +87,7 @@ class SharedDemand(Demand):
 
     shared: SharedGram
 
-    def some(self, index: Array, columns: Array) -> tuple[Any, Standing]:
+    def some(self, index: Array, columns: Array) -> tuple[Any, Standing]:  # noqa: ARG002
         names = self.rows.values[index]
         return names, self.standing(index, self.shared.diagonal(names))
 

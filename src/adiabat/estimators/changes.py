@@ -143,9 +143,9 @@ def _categories_before(before: Model | None, after: Model | None) -> list[tuple[
         return []
     place = {}
     if after is not None:
-        place = {after.labels(machine): k for k, machine in enumerate(after.machines)}
+        place = {frozenset(after.labels(machine)): k for k, machine in enumerate(after.machines)}
     return [
-        (categories(before, machine), place.get(before.labels(machine), -1))
+        (categories(before, machine), place.get(frozenset(before.labels(machine)), -1))
         for machine in before.machines
     ]
 

@@ -62,15 +62,18 @@ class Apart:
         self._kernel, self._held, self._now = kernel, held, edit.examples.rows
 
     def before(self, task: Task) -> Demand:
+        """What a task of the old model asks."""
         return self._asked(task, self._held)
 
     def after(self, task: Task) -> Demand:
+        """What a task of the new model asks."""
         return self._asked(task, self._now)
 
     def _asked(self, task: Task, rows: Rows) -> Demand:
         return demand_of(task, self._kernel, rows_of_task(task, self._kernel, rows))
 
     def concluded(self) -> None:
+        """Nothing is shared."""
         return None
 
 
@@ -129,10 +132,12 @@ class Together:
         self._names = names
 
     def before(self, task: Task) -> Demand:
+        """What a task of the old model asks."""
         shared = self._begun()
         return self._asked(task, shared.gram, shared.names)
 
     def after(self, task: Task) -> Demand:
+        """What a task of the new model asks."""
         return self._asked(task, self._begun().gram, self._names)
 
     def _asked(self, task: Task, gram: SharedGram, names: Array) -> Demand:
@@ -142,17 +147,20 @@ class Together:
         return SharedDemand(**vars(demand), shared=gram)
 
     def concluded(self) -> Shared | None:
+        """What is shared from now on, without the rows that are gone."""
         if self._shared is None:
             return None
-        gram = self._shared.gram
-        gram.remove(np.setdiff1d(self._shared.names, self._names))
+        gram, names = self._shared.gram, self._shared.names
+        gone = np.ones(len(names), dtype=bool)
+        gone[self._stays[self._stays != NEW]] = False
+        gram.remove(names[gone])
         return Shared(gram, self._names)
 
 
 def demands_of(
     kernel: Kernel, held: Rows, edit: Edit, shared: Shared | None, budget: int
 ) -> Demands:
-    """What machines are asked on both sides of an edit that leaves kernel and origin as they are."""
+    """What machines are asked on both sides of an edit, by the same kernel."""
     # a row that only gets another label is the same row
     stays = edit.stayed if edit.examples.rows is held else edit.origin
     held = replace(held, origin=edit.examples.rows.origin)

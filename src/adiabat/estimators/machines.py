@@ -7,7 +7,7 @@ for each pair (i, j), i < j, in which y = 1 is class i: scikit-learn's conventio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,19 @@ class Machine:
     def in_reserve(self) -> Array:
         """Coefficients that are zero."""
         return self.theta == 0.0
+
+
+def turned(machine: Machine) -> Machine:
+    """The same machine with its classes in the other order: everything changes its sign."""
+    task, bias = machine.task, machine.task.fixed_bias
+    task = replace(
+        task,
+        positive=task.negative,
+        negative=task.positive,
+        y=-task.y,
+        fixed_bias=None if bias is None else 0.0 - bias,
+    )
+    return replace(machine, task=task, theta=0.0 - machine.theta, bias=0.0 - machine.bias)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from adiabat.estimators.machines import (
     Task,
     problem_of,
     rows_of_task,
+    turned,
 )
 from adiabat.estimators.model import Model, labels_of, trained
 from adiabat.kernels import Kernel
@@ -87,7 +88,7 @@ class Move:
     def machine(self, task: Task) -> Machine:
         """The machine of a task, at its optimum."""
         pair = labels_of(task, self.edit.examples.classes)
-        old = self.machines.get(pair)
+        old = self._old_machine(pair)
         if old is None or task.negative == NOBODY:
             return trained(task, self.kernel, self.edit.examples, self.effort)
         origin = self._origin(task, old.task)
@@ -96,6 +97,14 @@ class Move:
         if self._is_elsewhere(task, old) or is_solved_sooner(task, old, origin):
             return self._solved(task, old, origin)
         return self._moved(pair, task, old, origin)
+
+    def _old_machine(self, pair: Pair) -> Machine | None:
+        """The machine of two labels as it was, also where there were two classes and now are more.
+
+        Then y = 1 was the second of them.
+        """
+        machine = self.machines.get(pair[::-1])
+        return self.machines.get(pair) if machine is None else turned(machine)
 
     def _origin(self, task: Task, old: Task) -> Array:
         """Where each row of a task was in the old one; NEW also where its ridge is another."""
