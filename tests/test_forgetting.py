@@ -106,11 +106,15 @@ def left_of(model, traces):
 # ---------------------------------------------------------------- rows and their traces
 
 
-def drawn(seed=0, n=N):
+def drawn(seed=0, n=N, classes=2, noise=0.7):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 3))
-    y = np.where(X[:, 0] + 0.7 * rng.standard_normal(n) > 0, "yes", "no")
-    return X, y
+    side = X[:, 0] + noise * rng.standard_normal(n)
+    y = np.where(side > 0, "yes", "no")
+    return X, y if classes == 2 else np.where(side > 0.8, "perhaps", y)
+
+
+both_sorts = pytest.mark.parametrize("classes", [2, 3])
 
 
 def names_of(n=N):
@@ -151,11 +155,10 @@ def lived(settings, X, y, **names):
 # ---------------------------------------------------------------- unlearned rows
 
 
+@both_sorts
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_no_byte_of_unlearned_rows_is_left(settings):
-    X, y = drawn()
-    if settings.get("C") == np.inf:
-        y = np.where(X[:, 0] > 0, "yes", "no")
+def test_no_byte_of_unlearned_rows_is_left(settings, classes):
+    X, y = drawn(classes=classes, noise=0.0 if settings.get("C") == np.inf else 0.7)
     model = lived(settings, X, y, ids=names_of())
     features, ids = traces_of(X, GONE), [names_of()[i] for i in GONE]
     # the search finds what is there: features, ids, and kernel values with members of the margin
@@ -168,9 +171,10 @@ def test_no_byte_of_unlearned_rows_is_left(settings):
     assert left_of(model, features + ids + values) == []
 
 
+@both_sorts
 @pytest.mark.parametrize("verb", ["reweight", "relabel", "partial_fit", "unlearn"])
-def test_nothing_comes_back_with_later_changes(verb):
-    X, y = drawn()
+def test_nothing_comes_back_with_later_changes(verb, classes):
+    X, y = drawn(classes=classes)
     model = lived(SETTINGS["rbf"], X, y, ids=names_of())
     traces = traces_of(X, GONE, RBF(0.5)) + [names_of()[i] for i in GONE]
     model.unlearn([names_of()[i] for i in GONE])
@@ -195,9 +199,10 @@ def test_groups_are_forgotten_with_their_rows():
     assert left_of(model, traces) == []
 
 
+@both_sorts
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
-def test_sparse_rows_are_forgotten(form):
-    X, y = drawn()
+def test_sparse_rows_are_forgotten(form, classes):
+    X, y = drawn(classes=classes)
     X[np.abs(X) < 0.4] = 0.0
     model = lived(SETTINGS["rbf"], form(X).tocsr(), y)
     traces = [value for value in traces_of(X, GONE, RBF(0.5)) if value]
@@ -208,8 +213,9 @@ def test_sparse_rows_are_forgotten(form):
     assert left_of(model, traces) == []
 
 
-def test_rows_of_a_kernel_matrix_are_forgotten():
-    X, y = drawn()
+@both_sorts
+def test_rows_of_a_kernel_matrix_are_forgotten(classes):
+    X, y = drawn(classes=classes)
     kernel = RBF(0.5)
     rows = kernel.prepare(rows_of(X), np.float64)
     matrix = kernel.block(rows, rows)
@@ -248,6 +254,17 @@ def test_rows_of_many_classes_are_forgotten(classes):
     traces = traces_of(X, GONE, RBF(0.5)) + [names_of()[i] for i in GONE]
     model.unlearn([names_of()[i] for i in GONE])
     assert left_of(model, traces) == []
+
+
+def test_what_many_classes_share_is_searched_and_stays_with_its_owner():
+    X, y = drawn(classes=3)
+    model = lived(SETTINGS["rbf"], X, y)
+    shared = vars(model)["_upkeep"].shared
+    values = similarities(X, GONE, RBF(0.5))
+    assert Remains(shared).found(values)
+    assert set(Remains(model).found(values)) >= set(Remains(shared).found(values))
+    assert not Remains(pickle.loads(pickle.dumps(model))).found(values)
+    assert not Remains(model.copy()).found(values)
 
 
 def test_a_class_that_vanishes_is_forgotten():
@@ -290,9 +307,10 @@ def near(remains, rows):
 # ---------------------------------------------------------------- what was corrected
 
 
+@both_sorts
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_revised_features_are_forgotten(form):
-    X, y = drawn()
+def test_revised_features_are_forgotten(form, classes):
+    X, y = drawn(classes=classes)
     model = lived(SETTINGS["rbf"], form(X), y)
     traces = traces_of(X, GONE, RBF(0.5))
     assert set(X[GONE].ravel()) <= set(left_of(model, traces))
@@ -300,8 +318,9 @@ def test_revised_features_are_forgotten(form):
     assert left_of(model, traces) == []
 
 
-def test_revised_lines_of_a_kernel_matrix_are_forgotten():
-    X, y = drawn()
+@both_sorts
+def test_revised_lines_of_a_kernel_matrix_are_forgotten(classes):
+    X, y = drawn(classes=classes)
     other = X.copy()
     other[GONE] *= 0.7
     model = SVC(kernel="precomputed").fit(X @ X.T, y).reweight(GONE, 2.0)
@@ -379,10 +398,11 @@ def test_a_refused_change_leaves_nothing_of_what_came():
     assert left_of(model, new.ravel().tolist()) == []
 
 
+@both_sorts
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.5)])
 @pytest.mark.parametrize("free", [True, False], ids=["free bias", "fixed bias"])
-def test_what_a_change_has_led_through_tells_nothing_of_a_row(free, kernel):
-    X, y = drawn(n=12)
+def test_what_a_change_has_led_through_tells_nothing_of_a_row(free, kernel, classes):
+    X, y = drawn(n=12, classes=classes)
     model = SVC(kernel=kernel, fit_intercept=free).fit(X, y).reweight(3, 2.0)
     held = list(range(12))
     for row in (3, 7, 0, 9, 5, 1, 10, 4):

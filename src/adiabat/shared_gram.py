@@ -38,6 +38,11 @@ class SharedGram:
         K(x, x) of each.
     budget : int
         Bytes for columns that are kept; the one unused longest goes first.
+
+    Attributes
+    ----------
+    table, known : ndarray
+        The kept columns, each a line here, and which of their values are known; others are zero.
     """
 
     def __init__(self, kernel: Kernel, prepared: Any, diagonal: Array, budget: int) -> None:
@@ -45,9 +50,8 @@ class SharedGram:
         self._shelf, self._diagonal = shelf_of(prepared), DenseLines(diagonal)
         count, room = len(diagonal), with_room(len(diagonal))
         self._line_of, self._name_on = np.arange(count), np.arange(count)
-        # the columns, a line of these arrays for each: unknown values are zero
-        self._values = np.zeros((0, room))
-        self._known = np.zeros((0, room), dtype=bool)
+        self.table = np.zeros((0, room))
+        self.known = np.zeros((0, room), dtype=bool)
         self._slot_of = np.full(room, -1, dtype=np.int64)
         self._is_new = np.zeros(room, dtype=bool)
         self._owner = np.empty(0, dtype=np.int64)
@@ -82,11 +86,11 @@ class SharedGram:
         if len(owners) == 1:
             return self._column(int(owners[0]), others)
         at = self._places(self._opened(owners), others)
-        known, computed = self._known.take(at), 0
+        known, computed = self.known.take(at), 0
         for some, part in () if known.all() else _rectangles(~known):
             self._compute(owners[some], others[part])
             computed += len(some) * len(part)
-        return self._values.take(at), computed
+        return self.table.take(at), computed
 
     def _column(self, owner: int, others: Array) -> tuple[Array, int]:
         """The same for one row, mostly known. A new row is first asked for all at once."""
@@ -97,12 +101,12 @@ class SharedGram:
             own = self._kernel.block(prepared.take(slice(owner, owner + 1)), prepared)
             self._note(np.array([owner]), np.arange(len(self)), own)
             self._is_new[owner], computed = False, len(self)
-        known = self._known[slot, others]
+        known = self.known[slot, others]
         if not known.all():
             part = others[~known]
             self._compute(np.array([owner]), part)
             computed += len(part)
-        return self._values[slot, others][None, :], computed
+        return self.table[slot, others][None, :], computed
 
     def _compute(self, owners: Array, others: Array) -> None:
         prepared = self._shelf.prepared
@@ -119,11 +123,11 @@ class SharedGram:
 
     def _write(self, slots: Array, lines: Array, values: Array) -> None:
         at = self._places(slots, lines)
-        self._values.reshape(-1)[at], self._known.reshape(-1)[at] = values, True
+        self.table.reshape(-1)[at], self.known.reshape(-1)[at] = values, True
 
     def _places(self, slots: Array, lines: Array) -> Array:
         """Where values stand in the arrays: one number is read faster than two."""
-        return slots[:, None] * self._values.shape[1] + lines[None, :]
+        return slots[:, None] * self.table.shape[1] + lines[None, :]
 
     # -- columns
 
@@ -138,7 +142,7 @@ class SharedGram:
                 np.flatnonzero(self._owner >= 0),
             )
             at, same = self._places(free, self._owner[kept]), self._places(kept, new).T
-            for array in (self._values, self._known):
+            for array in (self.table, self.known):
                 array.reshape(-1)[at] = array.take(same)
             self._owner[free], self._slot_of[new] = new, free
         self._clock += 1
@@ -162,19 +166,19 @@ class SharedGram:
         """Give up columns and overwrite them."""
         self._slot_of[self._owner[slots]] = -1
         self._owner[slots] = -1
-        self._values[slots], self._known[slots] = 0.0, False
+        self.table[slots], self.known[slots] = 0.0, False
 
     def _resize(self, slots: int) -> None:
         """Room for so many columns of as many rows as there may be; the latest stay."""
         kept = np.flatnonzero(self._owner >= 0)
         kept = kept[np.argsort(-self._used_at[kept], kind="stable")][:slots]
-        old, room = self._known.shape[1], len(self._slot_of)
+        old, room = self.known.shape[1], len(self._slot_of)
         require_memory(len(self), slots, slots * room * _BYTES // 8)
         values, known = np.zeros((slots, room)), np.zeros((slots, room), dtype=bool)
-        values[: len(kept), :old], known[: len(kept), :old] = self._values[kept], self._known[kept]
+        values[: len(kept), :old], known[: len(kept), :old] = self.table[kept], self.known[kept]
         owner, used_at = np.full(slots, -1, dtype=np.int64), np.zeros(slots, dtype=np.int64)
         owner[: len(kept)], used_at[: len(kept)] = self._owner[kept], self._used_at[kept]
-        self._values, self._known, self._owner, self._used_at = values, known, owner, used_at
+        self.table, self.known, self._owner, self._used_at = values, known, owner, used_at
         self._slot_of[:] = -1
         self._slot_of[owner[: len(kept)]] = np.arange(len(kept))
 
@@ -212,7 +216,7 @@ class SharedGram:
             self._empty(np.array([slot]))
         self._shelf.remove(line)
         self._diagonal.remove(line)
-        for array in (self._values, self._known):
+        for array in (self.table, self.known):
             array[:, line] = array[:, last]
             array[:, last] = 0
         self._is_new[line], self._is_new[last] = self._is_new[last], False

@@ -74,7 +74,6 @@ class Apart:
 
     def concluded(self) -> None:
         """Nothing is shared."""
-        return None
 
 
 class Together:
