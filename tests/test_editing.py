@@ -141,30 +141,6 @@ def test_every_verb_leads_where_a_fresh_fit_leads(name, classes):
     book.agree()
 
 
-@pytest.mark.parametrize("name", ["rbf", "squared hinge", "fixed bias", "precomputed", "balanced"])
-def test_classes_come_and_go(name):
-    settings, shown = SETTINGS[name]
-    X, y = drawn(24)
-    book = Book(settings, X, y, shown)
-    new, labels = drawn(4, 4, seed=2)
-    book.learn(new, labels, np.ones(4))  # the third and the fourth class
-    assert book.model.classes_.tolist() == WORDS.tolist()
-    book.agree()
-    book.unlearn(book.ids[book.y == "cat"])
-    book.agree()
-    book.reweight(book.ids[book.y == "dog"], 0.0)
-    assert book.model.classes_.tolist() == ["ant", "bee"]
-    book.agree()
-    book.relabel(book.ids[book.y == "bee"], np.full((book.y == "bee").sum(), "ant"))
-    assert book.model.classes_.tolist() == ["ant"]
-    assert set(book.model.predict(book.shown(book.X, book.X))) == {"ant"}
-    book.agree()
-    book.learn(new[1:2], labels[1:2], [1.0])
-    book.reweight(book.ids[book.y == "dog"], 1.0)
-    assert book.model.classes_.tolist() == ["ant", "bee", "dog"]
-    book.agree()
-
-
 def test_a_fixed_bias_leans_where_it_did():
     book = Book({"gamma": 0.5, "fit_intercept": False, "intercept": 0.3}, *drawn())
     book.unlearn([1, 2])
@@ -282,7 +258,8 @@ def test_naming_nobody_changes_nothing():
     X, y = drawn()
     model = SVC(gamma=0.5).fit(X, y)
     values = model.decision_function(X).tolist()
-    for verb in (model.unlearn, lambda i: model.relabel(i, []), lambda i: model.reweight(i, [])):
+    verbs = (model.unlearn, *(lambda i, y=y: model.relabel(i, y) for y in ([], "bee")))
+    for verb in (*verbs, *(lambda i, w=w: model.reweight(i, w) for w in ([], 0.0))):
         verb([])
         assert model.last_change_.rows == 0
         assert model.decision_function(X).tolist() == values

@@ -18,6 +18,8 @@ WORDS = {"linear": "linear", "cubic": "poly", "rbf": "rbf"}
 class Edited(RuleBasedStateMachine):
     """Random edits of a model, beside a plain list of the rows that it should hold."""
 
+    labels = (-1.0, 1.0)
+
     def __init__(self):
         super().__init__()
         self.rng = np.random.default_rng(0)
@@ -31,7 +33,7 @@ class Edited(RuleBasedStateMachine):
         unit = 1.0 if problem.kernel == "linear" else problem.gamma**-0.5
         self.scale = float(np.abs(problem.X).max()) or unit
         self.ids = np.arange(len(problem.y))
-        self.X, self.y, self.w = problem.X, problem.y, problem.sample_weight
+        self.X, self.y, self.w = problem.X, self.first_labels(), problem.sample_weight
         largest = float(problem.gram.diagonal().max()) or 1.0
         self.C = problem.C
         if np.isfinite(problem.C):
@@ -43,6 +45,9 @@ class Edited(RuleBasedStateMachine):
             self.model = self.new().fit(self.X, self.y, self.w, ids=self.ids)
         self.next_id = len(self.ids)
         self.agree()
+
+    def first_labels(self):
+        return self.problem.y
 
     def new(self):
         word = WORDS[self.problem.kernel]
@@ -59,6 +64,16 @@ class Edited(RuleBasedStateMachine):
         new[other] += steps[other]
         return new
 
+    def drawn_labels(self, count):
+        return self.rng.choice(self.labels, count)
+
+    def other_labels(self, y):
+        """Another label for most rows."""
+        places = np.searchsorted(self.labels, y)
+        places += self.rng.integers(1, len(self.labels), len(y))
+        others = np.array(self.labels)[places % len(self.labels)]
+        return np.where(self.rng.random(len(y)) < 2 / 3, others, y)
+
     def some(self, most=4):
         count = min(int(self.rng.integers(1, most + 1)), len(self.ids))
         return self.rng.choice(len(self.ids), count, replace=False)
@@ -69,7 +84,7 @@ class Edited(RuleBasedStateMachine):
     @rule(count=st.sampled_from((1, 1, 1, 2, 5)), weighty=st.booleans())
     def learn(self, count, weighty):
         new, ids = self.drawn_rows(count), np.arange(self.next_id, self.next_id + count)
-        y = self.rng.choice([-1.0, 1.0], count)
+        y = self.drawn_labels(count)
         w = np.ones(count) if weighty else self.rng.choice([0.0, 0.5, 1.0, 3.0], count)
         self.next_id += count
         self.edit(
@@ -94,7 +109,7 @@ class Edited(RuleBasedStateMachine):
     def relabel(self):
         rows = self.some()
         y = self.y.copy()
-        y[rows] *= self.rng.choice([-1.0, 1.0, -1.0], len(rows))
+        y[rows] = self.other_labels(y[rows])
         self.edit(lambda m: m.relabel(self.ids[rows], y[rows]), self.ids, self.X, y, self.w)
 
     @rule()
@@ -110,7 +125,7 @@ class Edited(RuleBasedStateMachine):
         X, y = self.X.copy(), self.y.copy()
         X[rows] = self.drawn_rows(len(rows))
         if labels:
-            y[rows] = self.rng.choice([-1.0, 1.0], len(rows))
+            y[rows] = self.drawn_labels(len(rows))
         self.edit(
             lambda m: m.revise(self.ids[rows], X[rows], y[rows] if labels else None),
             *(self.ids, X, y, self.w),
@@ -136,23 +151,77 @@ class Edited(RuleBasedStateMachine):
     def agree(self):
         assert self.model.ids_.tolist() == self.ids.tolist()
         fresh = self.model.fresh().fit(self.X, self.y, self.w)
-        certificate = self.model.certificate()
-        assert certificate.kkt_violation <= certificate.kkt_bar, certificate
-        assert certificate.equality_residual <= certificate.equality_bar, certificate.equality_bar
-        if fresh.certificate().holds():  # else rounding alone is more than is promised
-            assert certificate.holds(), certificate
-        values = self.model.decision_function(self.X)
-        size = EXACT * max(1.0, np.abs(values).max())
-        assert np.abs(values - fresh.decision_function(self.X)).max() <= size
+        proofs, known = members_of(self.model), members_of(fresh)
         assert self.model.classes_.tolist() == fresh.classes_.tolist()
-        try:
-            truth = oracle.solve(self.gram(self.X, self.X), self.y, self.bounds(self.w))
-        except oracle.OracleError:
-            return
-        if len(fresh.classes_) == 1:  # their only label is the positive one there
+        assert len(proofs) == len(known)
+        for certificate, other in zip(proofs, known, strict=True):
+            assert certificate.kkt_violation <= certificate.kkt_bar, certificate
+            assert certificate.equality_residual <= certificate.equality_bar, certificate
+            if other.holds():  # else rounding alone is more than is promised
+                assert certificate.holds(), certificate
+        values, expected = (m.decision_function(self.X).T for m in (self.model, fresh))
+        for rows, y, own, others in zip(
+            *self.tasks(), np.atleast_2d(values), np.atleast_2d(expected), strict=True
+        ):
+            size = EXACT * max(1.0, np.abs(own).max())
+            assert np.abs(own - others).max() <= size
+            self.judge(rows, y, own, size)
+
+    def tasks(self):
+        """Rows of each binary machine, and which of them stand for y = 1 there."""
+        classes = self.model.classes_
+        if len(classes) <= 2:
+            return [np.arange(len(self.y))], [np.where(self.y == classes[-1], 1.0, -1.0)]
+        pairs = [(i, j) for i in classes for j in classes if i < j]
+        rows = [np.flatnonzero((self.y == i) | (self.y == j)) for i, j in pairs]
+        return rows, [
+            np.where(self.y[some] == i, 1.0, -1.0) for some, (i, _) in zip(rows, pairs, strict=True)
+        ]
+
+    def judge(self, rows, y, values, size):
+        """Hold the decision values of one machine against the truth, where that can be told."""
+        if len(self.model.classes_) == 1:
             assert (values == 1.0).all()
             return
-        assert np.abs(values - truth.decision).max() <= size
+        X = self.X[rows]
+        try:
+            truth = oracle.solve(self.gram(X, X), y, self.bounds(self.w)[rows])
+        except oracle.OracleError:
+            return
+        assert np.abs(values - truth.decide(self.gram(self.X, X))).max() <= size
+
+
+def members_of(model):
+    """The certificates of all binary machines."""
+    certificate = model.certificate()
+    return list(getattr(certificate, "members", {"the only one": certificate}).values())
+
+
+class ManyEdited(Edited):
+    """The same with up to three classes, which come and go; at times hardly a column is kept."""
+
+    labels = (-1.0, 0.0, 1.0)
+
+    def first_labels(self):
+        y = self.problem.y.copy()
+        y[self.rng.random(len(y)) < self.rng.choice([0.0, 0.3, 0.6])] = 0.0
+        return y
+
+    def new(self):
+        columns = float(self.rng.choice([1e-3, 1000.0]))
+        return super().new().set_params(decision_function_shape="ovo", cache_size=columns)
+
+    @rule()
+    def let_a_class_vanish(self):
+        gone = self.y == self.rng.choice(self.labels)
+        w = np.where(gone, 0.0, self.w)
+        self.edit(lambda m: m.reweight(self.ids[gone], 0.0), self.ids, self.X, self.y, w)
+
+    @rule()
+    def let_a_class_come_back(self):
+        back = self.y == self.rng.choice(self.labels)
+        w = np.where(back, 1.0, self.w)
+        self.edit(lambda m: m.reweight(self.ids[back], 1.0), self.ids, self.X, self.y, w)
 
 
 Edited.TestCase.settings = settings(
@@ -161,4 +230,6 @@ Edited.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+ManyEdited.TestCase.settings = Edited.TestCase.settings
 TestAnyEditsInAnyOrder = Edited.TestCase
+TestAnyEditsOfManyClasses = ManyEdited.TestCase

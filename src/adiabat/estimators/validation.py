@@ -243,10 +243,10 @@ def checked_weight(sample_weight: Any, count: int, *, alone: bool = True) -> Arr
 
     Rows that stand ``alone`` need one among them that counts.
     """
-    if sample_weight is None or (not count and not np.size(sample_weight)):
-        return np.ones(count)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(count, sample_weight)
+    if sample_weight is None or (not count and not np.size(sample_weight)):
+        return np.ones(count)
     weight = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, copy=True, input_name="sample_weight"
     )
