@@ -100,7 +100,7 @@ class SharedGram:
             prepared = self._shelf.prepared
             own = self._kernel.block(prepared.take(slice(owner, owner + 1)), prepared)
             self._note(np.array([owner]), np.arange(len(self)), own)
-            self._is_new[owner], computed = False, len(self)
+            computed = len(self)
         known = self.known[slot, others]
         if not known.all():
             part = others[~known]
@@ -117,6 +117,7 @@ class SharedGram:
 
     def _note(self, owners: Array, others: Array, block: Array) -> None:
         """Keep values in the columns of both rows, where they have one."""
+        self._is_new[owners] = False
         kept = np.flatnonzero(self._slot_of[others] >= 0)
         self._write(self._slot_of[others[kept]], owners, block[:, kept].T)
         self._write(self._slot_of[owners], others, block)
@@ -137,10 +138,8 @@ class SharedGram:
         if len(new):
             new = np.unique(new) if len(new) > 1 else new
             self._make_room(len(new), owners)
-            free, kept = (
-                np.flatnonzero(self._owner < 0)[: len(new)],
-                np.flatnonzero(self._owner >= 0),
-            )
+            kept = np.flatnonzero(self._owner >= 0)
+            free = np.flatnonzero(self._owner < 0)[: len(new)]
             at, same = self._places(free, self._owner[kept]), self._places(kept, new).T
             for array in (self.table, self.known):
                 array.reshape(-1)[at] = array.take(same)

@@ -93,7 +93,7 @@ class Machine:
         return self.theta == 0.0
 
 
-def turned(machine: Machine) -> Machine:
+def turned_round(machine: Machine) -> Machine:
     """The same machine with its classes in the other order: everything changes its sign."""
     task, bias = machine.task, machine.task.fixed_bias
     task = replace(

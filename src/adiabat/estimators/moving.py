@@ -18,7 +18,7 @@ from adiabat.estimators.machines import (
     Task,
     problem_of,
     rows_of_task,
-    turned,
+    turned_round,
 )
 from adiabat.estimators.model import Model, labels_of, trained
 from adiabat.kernels import Kernel
@@ -104,7 +104,7 @@ class Move:
         Then y = 1 was the second of them.
         """
         machine = self.machines.get(pair[::-1])
-        return self.machines.get(pair) if machine is None else turned(machine)
+        return self.machines.get(pair) if machine is None else turned_round(machine)
 
     def _origin(self, task: Task, old: Task) -> Array:
         """Where each row of a task was in the old one; NEW also where its ridge is another."""
