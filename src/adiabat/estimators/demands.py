@@ -160,9 +160,10 @@ def demands_of(
     kernel: Kernel, held: Rows, edit: Edit, shared: Shared | None, budget: int
 ) -> Demands:
     """What machines are asked on both sides of an edit, by the same kernel."""
-    # a row that only gets another label is the same row
-    stays = edit.stayed if edit.examples.rows is held else edit.origin
-    held = replace(held, origin=edit.examples.rows.origin)
+    now = edit.examples.rows
+    measured = held if now.origin is held.origin else replace(held, origin=now.origin)
     if len(edit.examples.classes) <= 2:
-        return Apart(kernel, held, edit)
-    return Together(kernel, held, edit, stays=stays, shared=shared, budget=budget)
+        return Apart(kernel, measured, edit)
+    # a row that only gets another label is the same row
+    stays = edit.stayed if now is held else edit.origin
+    return Together(kernel, measured, edit, stays=stays, shared=shared, budget=budget)
