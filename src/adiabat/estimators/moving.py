@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.errors import ExactnessError
 from adiabat.estimators.edits import NEW, Edit
 from adiabat.estimators.machines import (
     NOBODY,
@@ -16,7 +15,7 @@ from adiabat.estimators.machines import (
     Machine,
     Task,
     demand_of,
-    problem_of,
+    require_definite,
     rows_of_task,
 )
 from adiabat.estimators.model import Model, labels_of, trained
@@ -170,18 +169,9 @@ class Move:
         Rows that go leave a definite matrix definite, so only new ones are a reason to look.
         """
         known = self.kernel.convex
-        if known or (known is None and pair in self._old_keepers and (origin != NEW).all()):
+        if known is None and pair in self._old_keepers and (origin != NEW).all():
             return
-        # The proof's linear algebra is for those who need it.
-        from adiabat.certificate import is_definite  # noqa: PLC0415
-
-        problem = problem_of(task, self.kernel, rows, budget=0)
-        if known is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
-            return
-        raise ExactnessError(
-            "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
-            "move to; wanted one that is, or fit on all rows"
-        )
+        require_definite(task, self.kernel, rows)
 
     # -- by the solver
 
