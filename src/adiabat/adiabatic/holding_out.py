@@ -51,6 +51,8 @@ _LEAST_PIVOT = 1e-10
 _NOISE = 1e-13
 #: A member is clearly within its bounds by more than this part of all coefficients.
 _CLEAR = 1e-12
+#: A decision value this close to zero is not decided before the end.
+_SURE = 1e-8
 
 
 @compiled
@@ -249,10 +251,10 @@ def is_decided(case: Array, state: Array, row: int, ahead: float, by_member: flo
     """
     f = case[TARGET, row] - state[ERROR, row]
     sign, size = (1.0 if state[PACE, row] < 0.0 else -1.0), abs(state[PACE, row])
-    if sign * f < case[RIDGE, row] * size * ahead:
+    if sign * f < case[RIDGE, row] * size * ahead - _SURE:
         return True
-    room, fall = min(by_member, 2.0 * ahead), -sign * state[RATE, row]
-    return bool(room > ahead and sign * f > fall * room * room / (2.0 * (room - ahead)))
+    room, fall = min(by_member, 2.0 * ahead), max(-sign * state[RATE, row], 0.0)
+    return bool(room > ahead and sign * f > _SURE + fall * room * room / (2.0 * (room - ahead)))
 
 
 @compiled

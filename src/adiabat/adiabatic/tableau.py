@@ -110,8 +110,10 @@ class Margin:
     def __init__(self, optimum: Optimum, inside: Array) -> None:
         matrix = optimum.values(inside, inside)
         matrix[np.diag_indices(len(inside))] += optimum.ridge[inside]
-        # a power of two near K(x, x)
-        self.shift = float(optimum.loose) * 2.0 ** np.ceil(np.log2(matrix.diagonal().mean()))
+        typical = float(matrix.diagonal().mean())
+        if not typical > 0.0:
+            raise LostError("the margin system is zero")
+        self.shift = typical if optimum.loose else 0.0
         try:
             self.factor = cholesky(matrix + self.shift, lower=True, check_finite=False)
         except LinAlgError:

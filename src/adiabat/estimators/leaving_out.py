@@ -23,6 +23,7 @@ from adiabat.estimators.machines import (
 from adiabat.estimators.model import Model
 from adiabat.estimators.moving import is_solved_sooner, path_cost, solver_cost
 from adiabat.kernels import expansion
+from adiabat.solution import BALANCE
 
 if TYPE_CHECKING:
     from adiabat.adiabatic.keeper import Keeper
@@ -35,6 +36,8 @@ Array = NDArray[Any]
 _PER_ENTRY, _PER_ENTRY_AND_MEMBER = 4.0, 0.15
 #: Rows with a coefficient that may leave together through a tableau.
 _FEW = 40
+#: A row is told wrong by a decision value beyond this; closer to zero it might be rounding.
+_SURE = 1e-8
 
 
 @dataclass
@@ -130,8 +133,6 @@ class Absence:
 
     def values(self) -> Array:
         """f of each row of the question by the optimum that never saw its group."""
-        if self.machine.task.negative == NOBODY:
-            return np.full(len(self.question.rows), self.machine.bias)
         require_definite(self.machine.task, self.model.kernel, self.rows)
         leaving = self._leaving() if self._is_worth_a_tableau() else None
         values = self._decisions(leaving)
@@ -171,20 +172,28 @@ class Absence:
         """Answers that need no work; and for each group whether it needs some.
 
         A row without a coefficient has no say, and a row that is told wrong with it is told
-        wrong without it all the more. Of a class that is gone, nothing can be said but the other.
+        wrong without it all the more. With one class gone, a free bias speaks for the other.
         """
         question, machine = self.question, self.machine
-        moves = self._supports() > 0
+        moves = (self._supports() > 0) | self._leans_on_all()
         if question.hasty:
             y = np.append(machine.task.y, 0.0)[self.place]
-            wrong = question.count(y * values < 0.0) > 0
+            wrong = question.count(y * values < -_SURE) > 0
             moves &= ~(wrong & (np.diff(question.firsts) == 1))
         moves |= self.stretches.any(axis=1)
         positive, negative = self._left(1.0), self._left(-1.0)
         gone = (positive == 0) | (negative == 0)
+        gone &= machine.task.fixed_bias is None
         only = np.sign(positive - negative).astype(np.float64)
         values = np.where(gone[question.group], only[question.group], values)
         return values, moves & ~gone
+
+    def _leans_on_all(self) -> bool:
+        """Whether the bias is the middle of an interval, whose ends any row may have set."""
+        size = np.abs(self.machine.theta)
+        room = np.minimum(size, self.machine.task.bounds - size)
+        clear = room.max(initial=0.0) > BALANCE * float(size.sum())
+        return self.machine.task.fixed_bias is None and not clear
 
     def _supports(self) -> Array:
         """How many rows of each group have a coefficient here."""
