@@ -41,7 +41,7 @@ class ClassErrors:
     error_rate: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldOut:
     """What a model would say of each of its rows had it not seen it, or its fold.
 
@@ -63,8 +63,9 @@ class HeldOut:
     classes : ndarray
         All labels, sorted.
     kkt_violation : float
-        The largest violation of an optimality condition in any of the optima behind the answers,
-        measured with kernel values of their own.
+        The largest violation of an optimality condition in any of the optima behind the answers
+        that were reached through the tableau, measured with kernel values of their own; more than
+        1e-9 is not accepted there.
     perturbations, kernel_evaluations : int
         What it took.
     solved : int
@@ -136,6 +137,9 @@ class HeldOut:
         scorer = check_scoring(told, scoring)
         weight = {} if (self.weight == 1.0).all() else {"sample_weight": self.weight}
         return float(scorer(told, np.arange(len(self.ids))[:, None], self.labels, **weight))
+
+    def __repr__(self) -> str:
+        return f"HeldOut({len(self.ids)} rows, {self.errors.sum()} errors)"
 
     def __str__(self) -> str:
         lines = [f"{'class':<16}{'rows':>8}{'errors':>8}{'error rate':>12}"]
