@@ -11,7 +11,8 @@ where v is how fast f moves at rows that were at a bound and theta at rows that 
 wanted is zero for those that joined the margin (their f stays) and their bound's pace for
 those that left it, and drift is what all paces together would do if nobody had turned.
 
-The bounds may move too: those of the two classes by a part of themselves, ``stretch``.
+The bounds may move too: those of the two classes by a part of themselves, ``stretch``. The rows
+stand in the tableau's order, members first.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ ARRIVED, DECIDED, LOST = range(3)
 #: and the unit in which the diagonal of the matrix is near 1.
 THETA, ERROR, LOW, HIGH, TARGET, RIDGE, UNIT = range(7)
 #: Lines of ``state``, on a way: the first four are the same, bounds as they were at p = 0; how fast
-#: the bounds move; pace of coefficients that are no members'; drift; and how fast members'
-#: coefficients and the others' f move.
-LOW_PACE, HIGH_PACE, PACE, DRIFT, RATE = range(4, 9)
+#: the bounds move; pace of coefficients that are no members'; drift; how fast members'
+#: coefficients and the others' f move; and 1 for a row at its upper bound, -1 at its lower one.
+LOW_PACE, HIGH_PACE, PACE, DRIFT, RATE, SIDE = range(4, 10)
+_LINES_OF_STATE = 10
 #: Lines of ``marks``: what each row is, and its place among the turned ones, or -1; these.
 KIND, SPOT, TURNED = range(3)
 #: Most rows that may be turned at once, and perturbations of one way.
 MOST_TURNED, MOST_PERTURBATIONS = 64, 500
-_LINES_OF_STATE = 9
+#: Lines of ``system`` behind its matrix: what the turned rows do, and what they were before a step.
+MOVES, THETA_BEFORE, ERROR_BEFORE = range(MOST_TURNED, MOST_TURNED + 3)
 
 #: Steps that differ by less than this are a tie.
 _TIE = 1e-12
@@ -53,6 +56,8 @@ _NOISE = 1e-13
 _CLEAR = 1e-12
 #: A decision value this close to zero is not decided before the end.
 _SURE = 1e-8
+#: Rows that are looked at together; one by one only where any of them matters.
+_BLOCK = 64
 
 
 @compiled
@@ -68,7 +73,7 @@ def solve_in_place(matrix: Array, right: Array, size: int) -> float:
         least = min(least, abs(pivot))
         if least <= _LEAST_PIVOT:
             return least
-        for j in range(size):
+        for j in range(p, size):
             matrix[p, j], matrix[best, j] = matrix[best, j], matrix[p, j]
         right[p], right[best] = right[best], right[p]
         for i in range(p + 1, size):
@@ -97,25 +102,25 @@ def turn(marks: Array, count: int, row: int) -> int:
 
 
 @compiled
+def become(state: Array, marks: Array, row: int, kind: int) -> None:
+    """A row is of this kind from now on."""
+    marks[KIND, row] = kind
+    state[SIDE, row] = 1.0 if kind == UPPER else -1.0 if kind == LOWER else 0.0
+
+
+@compiled
 def free_moves(
-    lines: Array,
-    is_member: Array,
-    case: Array,
-    state: Array,
-    turned: Array,
-    count: int,
-    matrix: Array,
-    moves: Array,
+    lines: Array, members: int, case: Array, state: Array, marks: Array, count: int, system: Array
 ) -> bool:
-    """What the turned rows do, written to ``moves``; False where they are dependent."""
-    unit = case[UNIT]
+    """What the turned rows do; False where they are dependent."""
+    unit, moves, turned = case[UNIT], system[MOVES], marks[TURNED]
     for a in range(count):
         p = turned[a]
-        wanted = state[PACE, p] if is_member[p] == 1 else 0.0
+        wanted = state[PACE, p] if p < members else 0.0
         moves[a] = (wanted - state[DRIFT, p]) * unit[p]
         for b in range(count):
-            matrix[a, b] = lines[turned[b], p] * unit[p] * unit[turned[b]]
-    if count and solve_in_place(matrix, moves, count) <= _LEAST_PIVOT:
+            system[a, b] = lines[turned[b], p] * unit[p] * unit[turned[b]]
+    if count and solve_in_place(system, moves, count) <= _LEAST_PIVOT:
         return False
     for a in range(count):
         moves[a] *= unit[turned[a]]
@@ -124,30 +129,30 @@ def free_moves(
 
 @compiled
 def set_rates(
-    lines: Array, is_member: Array, state: Array, turned: Array, count: int, moves: Array
+    lines: Array, members: int, state: Array, marks: Array, count: int, system: Array
 ) -> None:
     """How fast everything moves: theta of members, f of all others."""
     n = state.shape[1]
-    rate = state[RATE]
+    rate, drift, moves = state[RATE], state[DRIFT], system[MOVES]
     for j in range(n):
-        rate[j] = state[DRIFT, j]
+        rate[j] = drift[j]
     for a in range(count):
-        line, move = lines[turned[a]], moves[a]
+        line, move = lines[marks[TURNED, a]], moves[a]
         for j in range(n):
             rate[j] += move * line[j]
     for a in range(count):
-        p = turned[a]
-        rate[p] = moves[a] if is_member[p] == 1 else state[PACE, p] + moves[a]
+        p = marks[TURNED, a]
+        rate[p] = moves[a] if p < members else state[PACE, p] + moves[a]
 
 
 @compiled
 def is_rounding(
-    lines: Array, state: Array, turned: Array, count: int, moves: Array, row: int
+    lines: Array, state: Array, marks: Array, count: int, system: Array, row: int
 ) -> bool:
     """Whether how fast f moves at a row is no more than rounding."""
     size = abs(state[DRIFT, row])
     for a in range(count):
-        size += abs(moves[a] * lines[turned[a], row])
+        size += abs(system[MOVES, a] * lines[marks[TURNED, a], row])
     return bool(abs(state[RATE, row]) <= _NOISE * size)
 
 
@@ -166,11 +171,34 @@ def way_of_member(state: Array, row: int, place: float) -> float:
 
 
 @compiled
-def first_member(state: Array, kinds: Array, place: float) -> tuple[float, int]:
-    """The member that meets a bound first, and when; -1 for none."""
-    best, found = np.inf, -1
-    for j in range(state.shape[1]):
-        if kinds[j] == MEMBER:
+def any_meets_bound(state: Array, start: int, stop: int, place: float, length: float) -> bool:
+    """Whether any of some rows, if they were members, would be beyond a bound after a step."""
+    theta, rate, low, high = state[THETA], state[RATE], state[LOW], state[HIGH]
+    low_pace, high_pace = state[LOW_PACE], state[HIGH_PACE]
+    worst, then = -1.0, place + length
+    for j in range(start, stop):
+        moved = theta[j] + length * rate[j]
+        worst = max(worst, moved - (high[j] + then * high_pace[j]))
+        worst = max(worst, low[j] + then * low_pace[j] - moved)
+    return bool(worst > 0.0)
+
+
+@compiled
+def first_member(
+    state: Array, marks: Array, members: int, count: int, place: float, limit: float
+) -> tuple[float, int]:
+    """The member that meets a bound first, and when; -1 for none before ``limit``."""
+    best, found = limit, -1
+    for start in range(0, members, _BLOCK):
+        stop = min(start + _BLOCK, members)
+        if any_meets_bound(state, start, stop, place, best):
+            for j in range(start, stop):
+                length = way_of_member(state, j, place)
+                if marks[KIND, j] == MEMBER and length < best - _TIE:
+                    best, found = length, j
+    for a in range(count):
+        j = marks[TURNED, a]
+        if j >= members and marks[KIND, j] == MEMBER:
             length = way_of_member(state, j, place)
             if length < best - _TIE:
                 best, found = length, j
@@ -178,66 +206,87 @@ def first_member(state: Array, kinds: Array, place: float) -> tuple[float, int]:
 
 
 @compiled
+def any_reaches_margin(state: Array, start: int, stop: int, length: float) -> bool:
+    """Whether any of some rows at their bounds would have passed its margin after a step."""
+    side, rate, error, worst = state[SIDE], state[RATE], state[ERROR], 0.0
+    for j in range(start, stop):
+        worst = max(worst, side[j] * (length * rate[j] - error[j]))
+    return bool(worst > 0.0)
+
+
+@compiled
 def first_outsider(
     lines: Array,
+    members: int,
     state: Array,
-    kinds: Array,
-    turned: Array,
+    marks: Array,
     count: int,
-    moves: Array,
+    system: Array,
     limit: float,
 ) -> tuple[float, int]:
     """The row at a bound whose error is zero first, and when; -1 for none before ``limit``."""
-    best, found = limit, -1
-    for j in range(state.shape[1]):
-        kind = kinds[j]
-        if kind == UPPER:
-            gap, rate = state[ERROR, j], state[RATE, j]
-        elif kind == LOWER:
-            gap, rate = -state[ERROR, j], -state[RATE, j]
-        else:
-            continue
-        if rate <= 0.0 or gap >= (best - _TIE) * rate:
-            continue
-        if not is_rounding(lines, state, turned, count, moves, j):
+    n, best, found = state.shape[1], limit, -1
+    for start in range(members, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        if any_reaches_margin(state, start, stop, best):
+            for j in range(start, stop):
+                gap, rate = state[SIDE, j] * state[ERROR, j], state[SIDE, j] * state[RATE, j]
+                if rate <= 0.0 or gap >= (best - _TIE) * rate:
+                    continue
+                if not is_rounding(lines, state, marks, count, system, j):
+                    best, found = max(gap, 0.0) / rate, j
+    for a in range(count):
+        j = marks[TURNED, a]
+        gap, rate = state[SIDE, j] * state[ERROR, j], state[SIDE, j] * state[RATE, j]
+        if j < members and rate > 0.0 and gap < (best - _TIE) * rate:
             best, found = max(gap, 0.0) / rate, j
     return best, found
 
 
 @compiled
-def advance(state: Array, kinds: Array, length: float) -> None:
+def advance(
+    state: Array, marks: Array, members: int, count: int, system: Array, length: float
+) -> None:
     """Take a step."""
-    for j in range(state.shape[1]):
-        if kinds[j] == MEMBER:
-            state[THETA, j] += length * state[RATE, j]
+    theta, error, rate, pace = state[THETA], state[ERROR], state[RATE], state[PACE]
+    turned, before = marks[TURNED], system[THETA_BEFORE:]
+    for a in range(count):
+        before[0, a], before[1, a] = theta[turned[a]], error[turned[a]]
+    for j in range(members):
+        theta[j] += length * rate[j]
+    for j in range(members, state.shape[1]):
+        theta[j] += length * pace[j]
+        error[j] -= length * rate[j]
+    for a in range(count):
+        j = turned[a]
+        if marks[KIND, j] == MEMBER:
+            theta[j], error[j] = before[0, a] + length * rate[j], 0.0
         else:
-            state[THETA, j] += length * state[PACE, j]
-            state[ERROR, j] -= length * state[RATE, j]
+            theta[j] = before[0, a] + length * pace[j]
+            error[j] = before[1, a] - length * rate[j]
 
 
 @compiled
-def change_pace(lines: Array, is_member: Array, state: Array, row: int, pace: float) -> None:
-    """A row that was at a bound in the beginning is led at another pace; the others hear of it."""
+def change_pace(lines: Array, members: int, state: Array, row: int, pace: float) -> None:
+    """A row is led at another pace; the others hear of it where it was no member at first."""
     change = pace - state[PACE, row]
     state[PACE, row] = pace
-    if is_member[row] == 1 or change == 0.0:
+    if row < members or change == 0.0:
         return
     for j in range(state.shape[1]):
         state[DRIFT, j] += change * lines[row, j]
 
 
 @compiled
-def stand(
-    lines: Array, is_member: Array, state: Array, kinds: Array, row: int, place: float
-) -> None:
+def stand(lines: Array, members: int, state: Array, marks: Array, row: int, place: float) -> None:
     """A member that has met a bound stands there, and goes with it."""
     low = state[LOW, row] + place * state[LOW_PACE, row]
     high = state[HIGH, row] + place * state[HIGH_PACE, row]
     above = state[THETA, row] - low > high - state[THETA, row]
-    kinds[row] = UPPER if above else LOWER
+    become(state, marks, row, UPPER if above else LOWER)
     state[THETA, row] = high if above else low
     state[ERROR, row] = 0.0
-    change_pace(lines, is_member, state, row, state[HIGH_PACE if above else LOW_PACE, row])
+    change_pace(lines, members, state, row, state[HIGH_PACE if above else LOW_PACE, row])
 
 
 @compiled
@@ -247,14 +296,14 @@ def is_decided(case: Array, state: Array, row: int, ahead: float, by_member: flo
     With a its coefficient, y f is the slope of a convex function of a, what all others make of
     it: on the way to a = 0 it can only fall. And it cannot fall by more than
     d^2 gamma / (2 (d - a)), with gamma its present slope, where the members may go on as they do
-    for a length d > a (``docs/maths.md``); 2 a is the best d.
+    for a length d > a (``docs/maths.md``); 2 a is the best d. ``by_member`` is no more than that.
     """
     f = case[TARGET, row] - state[ERROR, row]
     sign, size = (1.0 if state[PACE, row] < 0.0 else -1.0), abs(state[PACE, row])
     if sign * f < case[RIDGE, row] * size * ahead - _SURE:
         return True
-    room, fall = min(by_member, 2.0 * ahead), max(-sign * state[RATE, row], 0.0)
-    return bool(room > ahead and sign * f > _SURE + fall * room * room / (2.0 * (room - ahead)))
+    fall = max(-sign * state[RATE, row], 0.0) * by_member * by_member
+    return bool(by_member > ahead and sign * f > _SURE + fall / (2.0 * (by_member - ahead)))
 
 
 @compiled
@@ -265,7 +314,7 @@ def part_of(case: Array, stretch: Array, row: int) -> float:
 
 @compiled
 def begin(
-    is_member: Array, case: Array, own_drifts: Array, stretch: Array, state: Array, marks: Array
+    members: int, case: Array, own_drifts: Array, stretch: Array, state: Array, marks: Array
 ) -> None:
     """Be at the optimum, with bounds that will move by a part of themselves."""
     for j in range(state.shape[1]):
@@ -278,20 +327,22 @@ def begin(
         move = part_of(case, stretch, j) - 1.0
         if move != 0.0:  # infinite bounds do not move
             state[LOW_PACE, j], state[HIGH_PACE, j] = move * low, move * high
-        if is_member[j] == 1:
-            marks[KIND, j] = MEMBER
+        if j < members:
+            become(state, marks, j, MEMBER)
         elif low >= high:
-            marks[KIND, j] = ASIDE
+            become(state, marks, j, ASIDE)
         elif theta >= high:
-            marks[KIND, j], state[PACE, j] = UPPER, state[HIGH_PACE, j]
+            become(state, marks, j, UPPER)
+            state[PACE, j] = state[HIGH_PACE, j]
         else:
-            marks[KIND, j], state[PACE, j] = LOWER, state[LOW_PACE, j]
+            become(state, marks, j, LOWER)
+            state[PACE, j] = state[LOW_PACE, j]
 
 
 @compiled
 def hold_out(
     lines: Array,
-    is_member: Array,
+    members: int,
     case: Array,
     state: Array,
     marks: Array,
@@ -303,32 +354,32 @@ def hold_out(
 
     ``alone`` is the only row that leaves where nothing but the sign of its f is asked, else -1.
     """
-    kinds, turned, matrix, moves = marks[KIND], marks[TURNED], system[1:], system[0]
     count, place = 0, 0.0
     for row in leaving:
-        kinds[row] = ASIDE
-        change_pace(lines, is_member, state, row, -state[THETA, row])
-        if is_member[row] == 1:
+        become(state, marks, row, ASIDE)
+        change_pace(lines, members, state, row, -state[THETA, row])
+        if row < members:
             count = turn(marks, count, row)
     for perturbations in range(MOST_PERTURBATIONS):
-        if not free_moves(lines, is_member, case, state, turned, count, matrix, moves):
+        if not free_moves(lines, members, case, state, marks, count, system):
             return LOST, perturbations
-        set_rates(lines, is_member, state, turned, count, moves)
-        by_member, member = first_member(state, kinds, place)
+        set_rates(lines, members, state, marks, count, system)
         ahead = 1.0 - place
+        by_member, member = first_member(state, marks, members, count, place, 2.0 * ahead)
         if alone >= 0 and is_decided(case, state, alone, ahead, by_member):
             return DECIDED, perturbations
         limit = min(by_member, ahead)
-        length, row = first_outsider(lines, state, kinds, turned, count, moves, limit)
-        advance(state, kinds, length)
+        length, row = first_outsider(lines, members, state, marks, count, system, limit)
+        advance(state, marks, members, count, system, length)
         place += length
         if row >= 0:
-            kinds[row], state[ERROR, row] = MEMBER, 0.0
+            become(state, marks, row, MEMBER)
+            state[ERROR, row] = 0.0
         elif ahead <= by_member + _TIE:
             return ARRIVED, perturbations + 1
         else:
             row = member
-            stand(lines, is_member, state, kinds, row, place)
+            stand(lines, members, state, marks, row, place)
         if count == MOST_TURNED:
             return LOST, perturbations
         count = turn(marks, count, row)
@@ -350,7 +401,7 @@ def put_on_bounds(case: Array, stretch: Array, kinds: Array, leaving: Array, the
 @compiled
 def hold_out_each(
     lines: Array,
-    is_member: Array,
+    members: int,
     case: Array,
     own_drifts: Array,
     stretches: Array,
@@ -364,12 +415,12 @@ def hold_out_each(
     n = lines.shape[0]
     state = np.empty((_LINES_OF_STATE, n))
     marks = np.empty((3, max(n, MOST_TURNED)), dtype=np.int64)
-    system = np.empty((MOST_TURNED + 1, MOST_TURNED))
+    system = np.empty((MOST_TURNED + 3, MOST_TURNED))
     for c in range(thetas.shape[0]):
-        begin(is_member, case, own_drifts, stretches[c], state, marks)
+        begin(members, case, own_drifts, stretches[c], state, marks)
         leaving = rows[firsts[c] : firsts[c + 1]]
         alone = leaving[0] if hasty == 1 and len(leaving) == 1 else -1
-        outcome = hold_out(lines, is_member, case, state, marks, system, leaving, alone)
+        outcome = hold_out(lines, members, case, state, marks, system, leaving, alone)
         outcomes[0, c], outcomes[1, c] = outcome
         for j in range(n):
             thetas[c, j] = state[THETA, j]

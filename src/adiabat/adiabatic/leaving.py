@@ -13,7 +13,7 @@ from adiabat.adiabatic.holding_out import (
     examine,
     hold_out_each,
 )
-from adiabat.adiabatic.tableau import Optimum, Tableau
+from adiabat.adiabatic.tableau import Tableau
 from adiabat.kernels import expansion
 
 Array = NDArray[np.float64]
@@ -59,6 +59,10 @@ class Ways:
         rows = self.rows[ends[0] : ends[-1]]
         return Ways(rows, ends - ends[0], self.stretches[first:last])
 
+    def at(self, place: Index) -> Ways:
+        """The same with other numbers for the rows."""
+        return Ways(place[self.rows], self.firsts, self.stretches)
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -85,33 +89,37 @@ class Answers:
 
 
 class Leaving:
-    """Ways out of one optimum."""
+    """Ways out of one optimum. Inside, rows stand in the tableau's order."""
 
-    def __init__(self, optimum: Optimum, tableau: Tableau) -> None:
-        self.optimum, self.tableau = optimum, tableau
-        root = np.sqrt(np.maximum(tableau.diagonal, np.finfo(np.float64).tiny))
-        unit = np.where(tableau.is_member == 1, root, 1.0 / root)
-        case = optimum.theta, tableau.error, optimum.low, optimum.high
-        self.case = np.array([*case, optimum.target, optimum.ridge, unit])
+    def __init__(self, tableau: Tableau) -> None:
+        self.tableau, self.optimum = tableau, tableau.optimum
+        n, case = len(tableau.order), tableau.optimum
+        self.place = np.empty(n, dtype=np.int64)
+        self.place[tableau.order] = np.arange(n)
+        unit = np.sqrt(np.maximum(tableau.diagonal, np.finfo(np.float64).tiny))
+        unit[tableau.members :] = 1.0 / unit[tableau.members :]
+        parts = case.theta, tableau.error, case.low, case.high, case.target, case.ridge, unit
+        self.case = np.array(parts)
 
     def decisions(self) -> Array:
         """f of every row by the optimum of all."""
         case = self.optimum
-        return case.target - self.tableau.error - case.ridge * case.theta
+        values = case.target - self.tableau.error - case.ridge * case.theta
+        return values[self.place]
 
     def own_drifts(self) -> Array:
         """What the coefficients at their bounds do to everybody, for each of the two classes."""
-        case, outside = self.optimum, self.tableau.is_member == 0
+        case, members = self.optimum, self.tableau.members
         drifts = np.zeros((2, len(case)))
         for k, own in enumerate((case.target < 0, case.target > 0)):
-            rows = np.flatnonzero(outside & own & (case.theta != 0.0))
+            rows = members + np.flatnonzero((own & (case.theta != 0.0))[members:])
             drifts[k] = case.theta[rows] @ self.tableau.lines[rows]
         return drifts
 
     def answers(self, ways: Ways, *, hasty: bool, heed: Callable[[int], None]) -> Answers:
         """Lead everybody out; ``hasty`` where a row that leaves alone is asked for a sign only."""
         drifts = self.own_drifts() if ways.stretches.any() else np.zeros((2, len(self.optimum)))
-        parts = []
+        parts, ways = [], ways.at(self.place)
         for first, last in self._batches(len(ways)):
             parts.append(self._batch(ways.part(first, last), drifts, hasty=hasty))
             heed(last)
@@ -128,7 +136,7 @@ class Leaving:
         outcomes = np.empty((2, len(ways)), dtype=np.int64)
         hold_out_each(
             tableau.lines,
-            tableau.is_member,
+            tableau.members,
             self.case,
             drifts,
             ways.stretches,

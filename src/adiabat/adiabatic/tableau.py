@@ -14,12 +14,14 @@ the few pivots of one way are a small system of their own (``holding_out``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotri
 
 from adiabat.adiabatic.living import LostError
 from adiabat.kernels import Kernel
@@ -66,24 +68,39 @@ class Optimum:
         return len(self.target)
 
     @property
-    def members(self) -> Array:
-        return np.flatnonzero((self.theta > self.low) & (self.theta < self.high))
+    def inside(self) -> Array:
+        """Which rows are members of the margin."""
+        return (self.theta > self.low) & (self.theta < self.high)
 
-    def values(self, rows: Any, columns: Any) -> Array:
-        """Kernel values of some rows with others, without the ridge."""
-        return self.kernel.block(self.prepared.take(rows), self.prepared.take(columns))
+    def in_order(self, order: Array) -> Optimum:
+        """The same with its rows in another order."""
+        names = "target", "low", "high", "ridge", "theta"
+        parts = {name: getattr(self, name)[order] for name in names}
+        return replace(self, prepared=self.prepared.take(order), **parts)
+
+    def values(self, rows: slice, columns: slice) -> Array:
+        """Kernel values of some rows with others, with the ridge where both begin at one."""
+        block = self.kernel.block(self.prepared.take(rows), self.prepared.take(columns))
+        if rows.start == columns.start:
+            own = self.ridge[rows]
+            block[np.diag_indices(len(own))] += own
+        return block
 
 
 @dataclass(frozen=True, eq=False)
 class Tableau:
-    """The matrix of an optimum, and what was seen while it was made.
+    """The matrix of an optimum, members first, and what was seen while it was made.
 
     Attributes
     ----------
+    order : ndarray
+        The rows, the members of the margin before all others.
+    optimum : Optimum
+        The optimum with its rows in that order; so is all that follows.
+    members : int
+        How many members there are.
     lines : ndarray
         The matrix transposed: a line for what one row's own variable does to every other.
-    is_member : ndarray
-        1 for the members of the margin.
     diagonal : ndarray
         K(x, x) and the ridge.
     error : ndarray
@@ -92,8 +109,10 @@ class Tableau:
         Kernel values that were computed.
     """
 
+    order: Array
+    optimum: Optimum
+    members: int
     lines: Array
-    is_member: Array
     diagonal: Array
     error: Array
     evaluations: int
@@ -105,37 +124,37 @@ def tableau_size(rows: int, members: int) -> int:
 
 
 class Margin:
-    """The members' system solved for every row: L^-1 K_S and L^-1 1, with L L' = K_SS + c 11'."""
+    """The members' system, solved: L^-1 1 and L^-1 K_SN, with L L' = A = K_SS + c 11'."""
 
-    def __init__(self, optimum: Optimum, inside: Array) -> None:
-        matrix = optimum.values(inside, inside)
-        matrix[np.diag_indices(len(inside))] += optimum.ridge[inside]
-        typical = float(matrix.diagonal().mean())
+    def __init__(self, own: Array, others: Array, *, loose: bool) -> None:
+        typical = float(own.diagonal().mean())
         if not typical > 0.0:
             raise LostError("the margin system is zero")
-        self.shift = typical if optimum.loose else 0.0
+        self.shift = typical if loose else 0.0
         try:
-            self.factor = cholesky(matrix + self.shift, lower=True, check_finite=False)
+            self.factor = cholesky(own + self.shift, lower=True, check_finite=False)
         except LinAlgError:
             raise LostError("the margin system is singular") from None
         pivots = self.factor.diagonal()
         if pivots.min() <= _REGULAR * pivots.max():
             raise LostError("the margin system is close to singular")
-        columns = optimum.values(inside, slice(None))
-        columns[np.arange(len(inside)), inside] += optimum.ridge[inside]
-        self.half = solve_triangular(self.factor, columns, lower=True, check_finite=False)
-        self.ones = self._solved_half(np.ones(len(inside)))
+        self.ones = self._solved(np.ones((len(own), 1)))[:, 0]
         self.square = float(self.ones @ self.ones)
+        self.half = self._solved(others)
         #: (1 - 1' A^-1 k_j) / sqrt(1' A^-1 1): what the equality leaves to the bias
-        self.gap = optimum.loose * (1.0 - self.ones @ self.half) / np.sqrt(self.square)
+        self.gap = loose * (1.0 - self.ones @ self.half) / np.sqrt(self.square)
 
-    def _solved_half(self, right: Array) -> Array:
-        return solve_triangular(self.factor, right, lower=True, check_finite=False)
+    def _solved(self, right: Array, *, transposed: bool = False) -> Array:
+        """L^-1 or L^-T times columns, written over them."""
+        solved = dtrsm(
+            1.0, self.factor, right.T, side=1, lower=1, trans_a=int(not transposed), overwrite_b=1
+        )
+        return np.ascontiguousarray(solved.T)
 
     def curvature(self, values: Array, rows: slice) -> Array:
-        """From K to G, written over it, on some rows and all from the first of them on.
+        """From K to G, written over it, on some of the others and all from the first of them on.
 
-        G = K - k'A^-1 k + gap gap' - c, with A = K_SS + c 11'.
+        G = K - k'A^-1 k + gap gap' - c.
         """
         values -= self.half[:, rows].T @ self.half[:, rows.start :]
         if self.shift:
@@ -146,15 +165,15 @@ class Margin:
     def answers(self) -> Array:
         """B: the members' rates for a unit of every other coefficient (004, eq. 18)."""
         bias = self.gap / np.sqrt(self.square)
-        right = self.half + np.multiply.outer(self.ones, bias)
-        return -solve_triangular(self.factor, right, trans=1, lower=True, check_finite=False)
+        return -self._solved(self.half + np.multiply.outer(self.ones, bias), transposed=True)
 
     def inverse(self) -> Array:
         """R: the inverse of the bordered system, where the members are (004, eq. 17)."""
-        half = self._solved_half(np.eye(len(self.factor)))
-        inverse = half.T @ half
+        inverse, _ = dpotri(self.factor, lower=1)
+        inverse = np.tril(inverse)
+        inverse += np.tril(inverse, -1).T
         if self.shift:
-            full = half.T @ self.ones
+            full = self._solved(self.ones[:, None].copy(), transposed=True)[:, 0]
             inverse -= np.multiply.outer(full, full) / self.square
         return inverse
 
@@ -167,27 +186,29 @@ def tableau_of(optimum: Optimum) -> Tableau:
     LostError
         Where the margin has no members, or their system is singular.
     """
-    n, inside = len(optimum), optimum.members
-    if not len(inside):
+    inside = optimum.inside
+    n, m = len(optimum), int(np.count_nonzero(inside))
+    if not m:
         raise LostError("the margin has no members")
-    margin = Margin(optimum, inside)
-    lines, diagonal, inner = np.empty((n, n)), np.empty(n), np.zeros(n)
-    evaluations = n * len(inside)
-    for start in range(0, n, _LINES):
+    order = np.argsort(~inside, kind="stable")
+    case = optimum.in_order(order)
+    lines, diagonal = np.empty((n, n)), np.empty(n)
+    own, others = case.values(slice(0, m), slice(0, m)), case.values(slice(0, m), slice(m, n))
+    diagonal[:m] = own.diagonal()
+    inner = np.append(own @ case.theta[:m] + others @ case.theta[m:], others.T @ case.theta[:m])
+    margin = Margin(own, others, loose=case.loose)
+    evaluations = own.size + others.size
+    for start in range(m, n, _LINES):
         rows = slice(start, min(start + _LINES, n))
-        values = optimum.values(rows, slice(start, None))
+        values = case.values(rows, slice(start, n))
         evaluations += values.size
-        values[np.diag_indices(len(values))] += optimum.ridge[rows]
         diagonal[rows] = values.diagonal()
-        inner[rows] += values @ optimum.theta[start:]
-        inner[rows.stop :] += optimum.theta[rows] @ values[:, len(values) :]
-        lines[rows, start:] = margin.curvature(values, rows)
+        inner[rows] += values @ case.theta[start:]
+        inner[rows.stop :] += case.theta[rows] @ values[:, len(values) :]
+        lines[rows, start:] = margin.curvature(values, slice(start - m, rows.stop - m))
         lines[rows.stop :, rows] = lines[rows, rows.stop :].T
     answers = margin.answers()
-    lines[inside], lines[:, inside] = -answers, answers.T
-    lines[np.ix_(inside, inside)] = margin.inverse()
-    is_member = np.zeros(n, dtype=np.int64)
-    is_member[inside] = 1
-    error = optimum.target - inner - optimum.bias
-    error[inside] = 0.0
-    return Tableau(lines, is_member, diagonal, error, evaluations)
+    lines[:m, :m], lines[:m, m:], lines[m:, :m] = margin.inverse(), -answers, answers.T
+    error = case.target - inner - case.bias
+    error[:m] = 0.0
+    return Tableau(order, case, m, lines, diagonal, error, evaluations)

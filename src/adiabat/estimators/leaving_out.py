@@ -247,7 +247,7 @@ class Absence:
         except LostError:
             return None
         self.spent.kernel_evaluations += tableau.evaluations
-        return Leaving(optimum, tableau)
+        return Leaving(tableau)
 
     def _led_out(self, leaving: Leaving, values: Array, open_groups: Array) -> tuple[Array, Array]:
         """The answers of all groups that fit, and who is still open."""
