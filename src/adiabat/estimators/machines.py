@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.errors import NotSeparableError
+from adiabat.errors import ExactnessError, NotSeparableError
 from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.gram import Gram
 from adiabat.kernels import ASYMMETRY, Custom, Kernel, Rows
@@ -199,6 +199,22 @@ def require_symmetry(gram: Gram) -> None:
             f"kernel: the callable's values of x, x' and of x', x differ by {asymmetry:.3g}, "
             f"with values up to {largest:.3g}; wanted a symmetric function"
         )
+
+
+def require_definite(task: Task, kernel: Kernel, rows: Rows) -> None:
+    """Refuse exact moves of a machine whose kernel is not positive semidefinite on its rows."""
+    if kernel.convex:
+        return
+    # The proof's linear algebra is for those who need it.
+    from adiabat.certificate import is_definite  # noqa: PLC0415
+
+    problem = problem_of(task, kernel, rows, budget=0)
+    if kernel.convex is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
+        return
+    raise ExactnessError(
+        "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
+        "move to; wanted one that is, or fit on all rows"
+    )
 
 
 def demand_of(task: Task, kernel: Kernel, rows: Rows) -> Demand:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.errors import ExactnessError
 from adiabat.estimators.demands import Shared, demands_of
 from adiabat.estimators.edits import NEW, Edit
 from adiabat.estimators.machines import (
@@ -16,7 +15,7 @@ from adiabat.estimators.machines import (
     Effort,
     Machine,
     Task,
-    problem_of,
+    require_definite,
     rows_of_task,
     turned_round,
 )
@@ -187,17 +186,8 @@ class Move:
         known = self.kernel.convex
         if known or (known is None and pair in self._old_keepers and (origin != NEW).all()):
             return
-        # The proof's linear algebra is for those who need it.
-        from adiabat.certificate import is_definite  # noqa: PLC0415
-
         rows = rows_of_task(task, self.kernel, self.edit.examples.rows)
-        problem = problem_of(task, self.kernel, rows, budget=0)
-        if known is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
-            return
-        raise ExactnessError(
-            "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
-            "move to; wanted one that is, or fit on all rows"
-        )
+        require_definite(task, self.kernel, rows)
 
     # -- by the solver
 

@@ -28,6 +28,7 @@ from adiabat.estimators.machines import LOSSES, Effort, Task, costs, tasks
 from adiabat.estimators.members import MemberCertificates, certified
 from adiabat.estimators.model import Model, spent_on, trained
 from adiabat.estimators.predictor import arranged, decided
+from adiabat.estimators.validating import Validating
 from adiabat.estimators.validation import (
     Examples,
     Names,
@@ -61,7 +62,7 @@ def _names_the_way_to_probabilities(init: Callable[..., None]) -> Callable[..., 
     return checked
 
 
-class SVC(Editing, ClassifierMixin, BaseEstimator):
+class SVC(Editing, Validating, ClassifierMixin, BaseEstimator):
     """Support vector classifier, solved to the end and certified.
 
     It takes the place of ``sklearn.svm.SVC``, with the same parameters and the same fitted
