@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adiabat import errors, kernels
+    from adiabat import errors, kernels, model_selection
     from adiabat.errors import AdiabatError, ExactnessError, NotSeparableError, SolverError
     from adiabat.estimators.svc import SVC
 
@@ -21,7 +21,7 @@ _HOME = {
     "NotSeparableError": "adiabat.errors",
     "SolverError": "adiabat.errors",
 }
-_MODULES = {"errors", "kernels"}
+_MODULES = {"errors", "kernels", "model_selection"}
 
 __all__ = [
     "SVC",
@@ -31,6 +31,7 @@ __all__ = [
     "SolverError",
     "errors",
     "kernels",
+    "model_selection",
 ]
 
 

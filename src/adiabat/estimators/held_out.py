@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
+from adiabat.errors import AdiabatError
+
 Array = NDArray[Any]
+
+
+class ValuesWantedError(AdiabatError, ValueError):
+    """A scorer judges decision values, and only predictions were asked for."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,7 @@ class _Told(ClassifierMixin, BaseEstimator):
         """Their decision values."""
         values = self.answers.decision_function
         if values is None:
-            raise ValueError(
+            raise ValuesWantedError(
                 "scoring: it judges decision values, and only predictions were asked for; "
                 "wanted values=True"
             )
