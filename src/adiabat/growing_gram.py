@@ -183,6 +183,39 @@ def shelf_of(prepared: Any) -> Shelf:
     return MatrixShelf(prepared) if isinstance(prepared, Lines) else PartsShelf(prepared)
 
 
+class Stock:
+    """Whole columns at hand while no row comes or goes, at most so many."""
+
+    def __init__(self, rows: int, most: int) -> None:
+        self._lines = np.empty((most, rows))
+        self._place = np.full(rows, -1, dtype=np.int64)
+        self._count = 0
+
+    def missing(self, rows: Array) -> Array:
+        """Rows whose columns are not here, as many as there is room for."""
+        room = len(self._lines) - self._count
+        return rows[self._place[rows] < 0][:room] if room else rows[:0]
+
+    def put(self, rows: Array) -> Array:
+        """The lines into which their columns are to be written."""
+        old, self._count = self._count, self._count + len(rows)
+        self._place[rows] = np.arange(old, self._count)
+        return self._lines[old : self._count]
+
+    def holds(self, rows: Array) -> Array:
+        """For each row whether its column is here."""
+        return self._place[rows] >= 0 if self._count else np.zeros(len(rows), dtype=bool)
+
+    def column(self, row: int) -> Array:
+        return self._lines[self._place[row]].copy()
+
+    def times(self, rows: Array, weights: Array) -> Array:
+        """K[:, rows] @ weights, in one pass over all that is here."""
+        spread = np.zeros(self._count)
+        spread[self._place[rows]] = weights
+        return spread @ self._lines[: self._count]
+
+
 class GrowingGram:
     """Kernel values, with an optional ridge on the diagonal, of rows that come and go.
 
@@ -208,6 +241,7 @@ class GrowingGram:
         self.slot_of = np.full(rows, -1, dtype=np.int64)
         self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
         self.used = 0
+        self._stock = Stock(0, 0)
 
     def __len__(self) -> int:
         return self._ridge.count
@@ -224,6 +258,8 @@ class GrowingGram:
 
     def column(self, row: int) -> Array:
         """The kernel values of one row with every row."""
+        if self._stock.holds(np.array([row]))[0]:
+            return self._stock.column(row)
         prepared = self.prepared
         values = self.kernel.block(prepared.take(slice(row, row + 1)), prepared)[0]
         self.evaluations += len(self)
@@ -238,11 +274,51 @@ class GrowingGram:
         if kept.any():
             result += self.table[: len(self), slots[kept]] @ weights[kept]
         if len(others):
-            prepared, own = self.prepared, weights[~kept]
+            result += self.expanded(others, weights[~kept])
+        return result
+
+    def expanded(self, rows: Array, weights: Array) -> Array:
+        """The same from nothing, but for what a stock has."""
+        self._lay_in(self._stock.missing(rows))
+        held, result = self._stock.holds(rows), np.zeros(len(self))
+        if held.any():
+            result += self._stock.times(rows[held], weights[held])
+        others, own = rows[~held], weights[~held]
+        if len(others):
+            prepared = self.prepared
             result += expansion(self.kernel, prepared, prepared.take(others), own)
             np.add.at(result, others, self.ridge[others] * own)
             self.evaluations += len(self) * len(others)
         return result
+
+    # -- a stock of columns
+
+    def lay_up(self, budget: int) -> None:
+        """From now on have columns at hand, in so many bytes, until ``clear``.
+
+        They are for sums over many rows; what a path reads is in ``table``, whose slots in use
+        every look at an error goes through.
+        """
+        free = available_memory()
+        budget = budget if free is None else min(budget, free // 2)
+        column = max(len(self), 1) * np.dtype(np.float64).itemsize
+        self._stock = Stock(len(self), int(min(budget // column, len(self))))
+
+    def clear(self) -> None:
+        """Have no stock any more. It has to be gone before rows come or go."""
+        self._stock = Stock(0, 0)
+
+    def _lay_in(self, rows: Array) -> None:
+        """Compute the columns of some rows, tile by tile."""
+        lines, prepared = self._stock.put(rows), self.prepared
+        some = prepared.take(rows)
+        for i in range(0, len(rows), TILE_ROWS):
+            part = some.take(slice(i, i + TILE_ROWS))
+            for j in range(0, len(self), TILE_COLUMNS):
+                columns = slice(j, min(j + TILE_COLUMNS, len(self)))
+                lines[i : i + TILE_ROWS, columns] = self.kernel.block(part, prepared.take(columns))
+        lines[np.arange(len(rows)), rows] += self.ridge[rows]
+        self.evaluations += len(self) * len(rows)
 
     # -- kept columns
 

@@ -165,7 +165,8 @@ class Journey:
         rows, goals = self._set_out()
         living, seen = self.living, self._tallied()
         living.scalars[SCALE] = seen[SIZE]
-        if living.counts[STRETCHING] or (goals != living.rows[THETA, rows]).any():
+        owing = living.scalars[EXCESS] != 0.0
+        if living.counts[STRETCHING] or owing or (goals != living.rows[THETA, rows]).any():
             self._all_legs(rows, goals)
         else:
             self._take_bounds()
@@ -174,7 +175,10 @@ class Journey:
         self._arrive()
 
     def _all_legs(self, rows: Array, goals: Array) -> None:
-        """First those who know where they go, then those who go until their error is zero."""
+        """First those who know where they go, then those who go until their error is zero.
+
+        What the equality still lacks then is made good with rho alone (004, eq. 33).
+        """
         endless = np.isinf(goals)
         while endless.any() and not endless.all():
             waiting = rows[endless]
@@ -184,6 +188,8 @@ class Journey:
             rows, goals = self._set_out()
             endless = np.isinf(goals)
         self._leg(rows, goals, np.inf if endless.any() else 1.0)
+        while self.living.scalars[EXCESS] != 0.0:
+            self._leg(rows[:0], goals[:0], 1.0)
 
     def _take_bounds(self) -> None:
         """Nobody has to move for the bounds that were agreed."""
@@ -219,8 +225,6 @@ class Journey:
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
-        if living.scalars[EXCESS] != 0.0:
-            self._leg(rows[:0], goals[:0], 1.0)
 
     def _follow(self, limit: int) -> None:
         """Follow the path, with a column for each new member."""

@@ -48,7 +48,6 @@ from adiabat.adiabatic.layout import (
 from adiabat.adiabatic.margin import join, take_out
 from adiabat.errors import AdiabatError
 from adiabat.growing_gram import GrowingGram, grown, require_memory, with_room
-from adiabat.kernels import expansion
 from adiabat.margin_system import factor_in_panels
 
 Array = NDArray[Any]
@@ -104,6 +103,7 @@ class Living:
         theta: Array,
         bias: float,
         *,
+        members: Array,
         fixed_bias: float | None,
         total: float = 0.0,
     ) -> None:
@@ -121,15 +121,14 @@ class Living:
         self.target, self.learned = np.empty(0), 0
         self._stand(standing)
         self.rows[THETA, :n] = theta
-        free = np.flatnonzero((theta > standing.low) & (theta < standing.high))
         self.slots = np.zeros((2, gram.table.shape[1]))
-        self.members = np.zeros(with_room(len(free)), dtype=np.int64)
-        self.factor = new_factor(with_room(len(free)))
-        gram.keep_all(free)
+        self.members = np.zeros(with_room(len(members)), dtype=np.int64)
+        self.factor = new_factor(with_room(len(members)))
+        gram.keep_all(members)
         self.counts[USED] = gram.used
         self.renew()
         self.kinds[:n] = self.sides(np.arange(n))
-        self._found(free)
+        self._found(members)
 
     # -- sizes and arrays
 
@@ -294,12 +293,9 @@ class Living:
     def renew(self) -> None:
         """Compute every error from nothing."""
         gram, n = self.gram, self.n
-        theta = self.theta
-        support = np.flatnonzero(theta)
-        prepared = gram.prepared
-        own = expansion(gram.kernel, prepared, prepared.take(support), theta[support])
-        gram.evaluations += n * len(support)
-        self.rows[BASE, :n] = self.target - own - gram.ridge * theta - self.scalars[BIAS]
+        support = np.flatnonzero(self.theta)
+        own = gram.expanded(support, self.theta[support])
+        self.rows[BASE, :n] = self.target - own - self.scalars[BIAS]
         self.slots[MOVED] = 0.0
         self.scalars[BASE_BIAS] = self.scalars[BIAS]
         self.see(self.rows[BASE, :n])

@@ -305,15 +305,19 @@ def advance(
     left = scalars[END] - scalars[PLACE]
     if counts[MEMBERS] == 0:
         scalars[EXCESS] += step * scalars[PULL] * scalars[LOOSE]
-    elif scalars[EXCESS] != 0.0:
+    elif scalars[EXCESS] != 0.0 and left < np.inf:
         scalars[EXCESS] *= max(left - step, 0.0) / left
     scalars[PLACE] += step
 
 
 @compiled
 def nothing_moves(scalars: Array, counts: Array) -> bool:
-    """Whether no row, no bound and no debt to the equality is left to be led to its end."""
-    return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and scalars[EXCESS] == 0.0)
+    """Whether no row, no bound and no debt to the equality is left to be led to its end.
+
+    A path without an end leaves the debt to the next one.
+    """
+    owing = scalars[EXCESS] != 0.0 and scalars[END] < np.inf
+    return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and not owing)
 
 
 @compiled
