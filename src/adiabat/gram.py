@@ -208,7 +208,13 @@ class WholeGram(Gram):
     def block(self, a: Array, b: Array) -> Array:
         return self.matrix.take(a, axis=0).take(b, axis=1)
 
-    def _summed(self, prepared: Any, support: Array, weights: Array, rows: Array | None) -> Array:
+    def _summed(
+        self,
+        prepared: Any,  # noqa: ARG002
+        support: Array,
+        weights: Array,
+        rows: Array | None,
+    ) -> Array:
         spread = np.zeros(len(self))
         spread[support] = weights
         if rows is None or 2 * len(rows) > len(self):  # to copy lines would cost more

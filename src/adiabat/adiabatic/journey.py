@@ -102,8 +102,7 @@ class Journey:
     """
 
     def __init__(self, living: Living, *, patient: bool = False) -> None:
-        self.living = living
-        living.scalars[PATIENT] = float(patient)
+        self.living, self.patient = living, patient
         self.changes = self.refactorisations = 0
         self.figures = np.zeros(7)
         self._setting_out: list[Array] = []
@@ -164,7 +163,7 @@ class Journey:
         """
         rows, goals = self._set_out()
         living, seen = self.living, self._tallied()
-        living.scalars[SCALE] = seen[SIZE]
+        living.scalars[SCALE], living.scalars[PATIENT] = seen[SIZE], float(self.patient)
         owing = living.scalars[EXCESS] != 0.0
         if living.counts[STRETCHING] or owing or (goals != living.rows[THETA, rows]).any():
             self._all_legs(rows, goals)

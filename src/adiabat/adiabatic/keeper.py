@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adiabat.adiabatic.arrival import differing
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, EXCESS, HIGH, PATIENT, ROOT, THETA
+from adiabat.adiabatic.layout import BIAS, EXCESS, HIGH, ROOT, THETA
 from adiabat.adiabatic.living import Living, LostError, Standing
 from adiabat.growing_gram import GrowingGram
 from adiabat.kernels import Kernel, Rows, is_given
@@ -130,10 +130,10 @@ class Keeper:
         excess = float(start.sum()) - demand.total if demand.bias is None else 0.0
         if abs(excess) > BALANCE * float(np.abs(start).sum()):
             living.scalars[EXCESS] = excess
-        living.scalars[PATIENT] = 1.0
         journey.settle(keeper.row_of)
+        journey.patient = True
         journey.travel()
-        living.scalars[PATIENT] = 0.0
+        journey.patient = False
         living.gram.clear()
         keeper._require_margin()
         return keeper

@@ -170,7 +170,9 @@ def sensitivities(
 
     Without members the equality holds the rows on their way back, and the bias moves alone, to
     where the margin gets a member that can balance them; or, where that is agreed, the equality
-    waits for the first member and is made good until the end of the path.
+    waits for the first member and is made good until the end of the path. It waits only once: a
+    row that comes to the margin without the equality and leaves it at once with it would come
+    and leave for ever.
     """
     size = counts[MEMBERS]
     for s in range(counts[USED]):
@@ -186,6 +188,7 @@ def sensitivities(
         scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
         energy = 0.0
     if size > 0:
+        scalars[PATIENT] = 0.0
         answer, bias = drifting_step(factor, rows, members, scalars, counts, -total)
         work, sum_of_rates, noise = 0.0, 0.0, abs(energy)
         for p in range(size):
