@@ -27,6 +27,7 @@ from adiabat.adiabatic.arrival import (
 )
 from adiabat.adiabatic.layout import (
     ASIDE,
+    BASE_BIAS,
     BIAS,
     DONE,
     DRIFT,
@@ -79,8 +80,9 @@ _MISSED, _RETURNS = 1e-10, 3
 #: Rounding that moves decision values by less needs no wider sums; members times rows up to
 #: which they are affordable, and how often members are corrected by them.
 _SHARP, _WIDE, _WIDE_CORRECTIONS = 4e-9, 4_000_000, 2
-#: Changes after which every error is computed from nothing.
-_RENEWAL = 1000
+#: Changes after which every error is computed from nothing, and how many times smaller the
+#: coefficients or the bias have become where it is at once.
+_RENEWAL, _DOWN = 1000, 32.0
 
 
 class Journey:
@@ -258,7 +260,7 @@ class Journey:
         """Put the members exactly on the margin, and everybody where it belongs."""
         living = self.living
         self.changes += 1
-        if self.changes % _RENEWAL == 0:
+        if self.changes % _RENEWAL == 0 or self._has_come_down():
             living.renew()
         for _ in range(_RETURNS):
             if not self._is_settled():
@@ -274,6 +276,15 @@ class Journey:
             self.settle(lost)
             self._all_legs(*self._set_out())
         raise LostError("rows at their bounds still want to leave them")
+
+    def _has_come_down(self) -> bool:
+        """Whether what errors were sums of was so large that they keep its rounding."""
+        living, seen = self.living, self._tallied()
+        terms = seen[ROUNDING] / (16.0 * EPS)
+        return bool(
+            living.scalars[SCALE] > _DOWN * seen[SIZE]
+            or abs(living.scalars[BASE_BIAS]) > _DOWN * terms
+        )
 
     def _tallied(self) -> Array:
         """What there is to know of the coefficients now, as ``arrival.tally`` tells it."""
