@@ -514,3 +514,27 @@ def test_values_that_are_computed_once_are_the_same(scale):
         held = whole.columns.values[whole.hold(a)], plain.columns.values[plain.hold(a)]
         assert held[0] == pytest.approx(held[1], abs=1e-6 * float(np.abs(held[1]).max()))
         assert whole.evaluations <= 300 * 301 // 2 + 300 * 128 + 300
+
+
+# ---------------------------------------------------------------- what was met on the way
+
+
+def test_coefficients_that_come_down_by_far_keep_no_rounding_of_what_they_were():
+    """Theirs was that of decision values of 1e8, of which 1e-8 was left."""
+    X, y = np.zeros((14, 3)), -np.ones(14)
+    X[-1, 0], y[-1] = 2e7, 1.0
+    model = SVC(C=1e-9, kernel="poly", gamma=1 / 3e12).fit(X, y).adapt(C=np.inf)
+    is_fresh(model.adapt(kernel="linear"), X, y)
+
+
+def test_rows_that_a_large_correction_moves_are_looked_at():
+    """Coefficients of 19 came down to 1e-9, and what rounding left of them was no rounding."""
+    numbers = (
+        "-1-2 1 1 3 1 1-3 1 2 3 1 1 2 1-3-3 1 1 0 1-1-2 1 1 1 1 2 2 1-2 0 1 2 3 1-2 3 1"
+        "-1 0 1-2 3 1 2 3 1-3-3 1-3-3 1 1 0 1 1 2 1 1 3 1 1 2 1 1 2 1 1 2 1-2 3 1 1 2 1"
+    )
+    X = 1e6 * np.array(numbers.replace("-", " -").split(), dtype=float).reshape(26, 3)
+    y = np.where(np.isin(np.arange(26), [1, 20]), 1.0, -1.0)
+    settings = {"loss": "squared_hinge", "fit_intercept": False, "gamma": 1 / 2.4e13}
+    model = SVC(C=10.0, **settings).fit(X, y)
+    is_fresh(model.adapt(kernel="linear", gamma=1 / 9.6e13, C=1 / 1.9e9), X, y)

@@ -260,7 +260,10 @@ class Journey:
         """Put the members exactly on the margin, and everybody where it belongs."""
         living = self.living
         self.changes += 1
-        if self.changes % _RENEWAL == 0 or self._has_come_down():
+        if self._has_come_down():
+            living.renew()
+            living.scalars[SCALE] = self.figures[SIZE]
+        elif self.changes % _RENEWAL == 0:
             living.renew()
         for _ in range(_RETURNS):
             if not self._is_settled():
