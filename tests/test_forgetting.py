@@ -171,8 +171,22 @@ def test_no_byte_of_unlearned_rows_is_left(settings, classes):
     assert left_of(model, features + ids + values) == []
 
 
+@pytest.mark.parametrize("gamma", [0.3, 0.45, 0.55, 2.0])
+def test_rows_that_were_led_to_another_kernel_are_forgotten(gamma):
+    X, y = drawn()
+    model = lived(SETTINGS["rbf"], X, y, ids=names_of())
+    assert model.adapt(gamma=gamma).last_change_.solved == 0  # the model has come along the way
+    values = [*similarities(X, GONE, RBF(gamma)), *similarities(X, GONE, RBF(0.5))]
+    assert Remains(model).found(values)
+    model.unlearn([names_of()[i] for i in GONE])
+    traces = traces_of(X, GONE) + [names_of()[i] for i in GONE] + values
+    assert left_of(model, traces) == []
+    assert left_of(model.adapt(C=3.0), traces) == []
+    assert left_of(model.adapt(gamma=gamma + 0.1), traces) == []
+
+
 @both_sorts
-@pytest.mark.parametrize("verb", ["reweight", "relabel", "partial_fit", "unlearn"])
+@pytest.mark.parametrize("verb", ["reweight", "relabel", "partial_fit", "unlearn", "adapt"])
 def test_nothing_comes_back_with_later_changes(verb, classes):
     X, y = drawn(classes=classes)
     model = lived(SETTINGS["rbf"], X, y, ids=names_of())
@@ -183,6 +197,7 @@ def test_nothing_comes_back_with_later_changes(verb, classes):
         "relabel": lambda: model.relabel("name-004.", "yes" if y[4] == "no" else "no"),
         "partial_fit": lambda: model.partial_fit(0.7 * X[:9], y[:9]),
         "unlearn": lambda: model.unlearn("name-039."),
+        "adapt": lambda: model.adapt(gamma=0.7),
     }
     later[verb]()
     assert left_of(model, traces) == []

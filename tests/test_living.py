@@ -1,5 +1,7 @@
 """A model that is edited equals, after every edit, a fresh fit on what it holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,7 +31,7 @@ class Edited(RuleBasedStateMachine):
     @initialize(problem=collection.nasty(max_rows=25), seed=st.integers(0, 2**16))
     def begin(self, problem, seed):
         self.rng = np.random.default_rng(seed)
-        self.problem = problem
+        self.problem, self.degree, self.class_weight = problem, 3, None
         unit = 1.0 if problem.kernel == "linear" else problem.gamma**-0.5
         self.scale = float(np.abs(problem.X).max()) or unit
         self.ids = np.arange(len(problem.y))
@@ -54,7 +56,9 @@ class Edited(RuleBasedStateMachine):
         return SVC(C=self.C, kernel=word, gamma=self.problem.gamma, degree=3)
 
     def bounds(self, w):
-        return np.where(w > 0, self.C * np.where(w > 0, w, 1.0), 0.0)
+        weights = self.class_weight or {1.0: 1.0, -1.0: 1.0}
+        own = np.where(self.y > 0, weights[1.0], weights[-1.0])
+        return np.where(w > 0, self.C * own * np.where(w > 0, w, 1.0), 0.0)
 
     def drawn_rows(self, count):
         """Rows like those at the beginning: on their grid, some of them copies."""
@@ -143,8 +147,72 @@ class Edited(RuleBasedStateMachine):
             self.ids, self.X, self.y, self.w = ids, X, y, w
         self.agree()
 
+    # -- other settings
+
+    @rule(factor=st.sampled_from((0.05, 0.7, 1.0, 1.001, 1.5, 20.0)))
+    def change_cost(self, factor):
+        cost = self.C if np.isfinite(self.C) else self.tolerable(self.problem, self.degree)
+        self.adapt(C=min(cost * factor, self.tolerable(self.problem, self.degree)))
+
+    @rule()
+    def ask_for_a_hard_margin(self):
+        self.adapt(C=np.inf)
+
+    @rule(weights=st.sampled_from((None, (2.0, 1.0), (0.25, 3.0))))
+    def weigh_classes(self, weights):
+        self.adapt(class_weight=weights and dict(zip((1.0, -1.0), weights, strict=True)))
+
+    @rule(factor=st.sampled_from((0.25, 0.99, 1.0, 2.0, 4.0)))
+    def change_gamma(self, factor):
+        self.reshape(gamma=self.problem.gamma * factor)
+
+    @rule(degree=st.sampled_from((1, 2, 3)))
+    def change_degree(self, degree):
+        self.reshape(degree=degree)
+
+    @rule(kernel=st.sampled_from(sorted(WORDS)))
+    def change_kernel(self, kernel):
+        self.reshape(kernel=kernel)
+
+    def tolerable(self, problem, degree):
+        """The largest C for a kernel on these rows, and on others like them."""
+        largest = float(np.diagonal(self.gram_of(problem, degree, self.X, self.X)).max()) or 1.0
+        return collection.LARGEST_PRODUCT / CROWD / largest
+
+    def reshape(self, degree=None, **other):
+        """Another kernel; C comes down with it where kernel values are too large for it."""
+        problem, degree = replace(self.problem, **other), degree or self.degree
+        most = self.tolerable(problem, degree)
+        named = {"C": most} if most < self.C < np.inf else {}
+        named |= {"kernel": WORDS[problem.kernel], "gamma": problem.gamma, "degree": degree}
+        if self.adapt(**named):
+            self.problem, self.degree = problem, degree
+            self.agree()
+
+    def adapt(self, **named):
+        """Make a change of settings; one that leads nowhere has to be refused."""
+        params = self.model.get_params()
+        try:
+            self.model.fresh().set_params(**named).fit(self.X, self.y, self.w)
+        except NotSeparableError:
+            with pytest.raises(NotSeparableError):
+                self.model.adapt(**named)
+            assert self.model.get_params() == params
+            self.agree()
+            return False
+        assert self.model.adapt(**named).get_params() == params | named
+        self.C, self.class_weight = self.model.C, self.model.class_weight
+        if "kernel" not in named:
+            self.agree()
+        return True
+
+    def gram_of(self, problem, degree, A, B):
+        if problem.kernel == "cubic":
+            return (problem.gamma * (A @ B.T)) ** degree
+        return collection.KERNELS[problem.kernel](A, B, problem.gamma)
+
     def gram(self, A, B):
-        return collection.KERNELS[self.problem.kernel](A, B, self.problem.gamma)
+        return self.gram_of(self.problem, self.degree, A, B)
 
     # -- the judgement
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.papers import pima_counts
+from benchmarks.papers import pima_counts, pima_kernel_width
 from benchmarks.papers.pima_counts import Case, all_at_once, one_at_a_time
 from tests import datasets
 
@@ -55,3 +55,66 @@ def test_the_table_shows_both(together, singly):
     text = "\n".join(pima_counts.table(together, singly))
     assert "825" in text
     assert str(together.kernel_evaluations) in text
+
+
+# ---------------------------------------------------------------- 004, table IV
+
+# k: initial |U|, perturbations and kernel values of the incremental rows; sigma^2 = 2^(k/2)
+WIDTHS = {
+    1: (500, 721, 1_000_000),
+    2: (483, 740, 975_000),
+    3: (442, 760, 944_000),
+    5: (205, 286, 533_000),
+    6: (154, 224, 479_000),
+    7: (120, 197, 446_000),
+}
+# |S|, |E|, |R| and perturbations of full retraining
+RETRAINED = {
+    1: (347, 260, 161, 730),
+    2: (269, 286, 213, 774),
+    3: (204, 299, 265, 813),
+    4: (150, 328, 290, 825),
+    5: (109, 341, 318, 832),
+    6: (81, 356, 331, 836),
+    7: (51, 370, 347, 818),
+}
+
+
+@pytest.fixture(scope="module")
+def widths(pima):
+    return pima_kernel_width.measured(pima)
+
+
+@pytest.mark.parametrize("k", WIDTHS)
+def test_another_width_takes_no_more_than_in_the_paper(widths, k):
+    unlearned, perturbations, evaluations = WIDTHS[k]
+    width = widths[k]
+    print(f"{width.unlearned} unlearned, {unlearned} in the paper")
+    print(f"{width.led.perturbations} perturbations, {perturbations} in the paper")
+    print(f"{width.led.kernel_evaluations} kernel values, {evaluations} in the paper;")
+    print(f"{width.by_the_paper} counted in its way, {width.adapted} by the classifier")
+    assert width.unlearned == pytest.approx(unlearned, rel=0.05)
+    assert width.led.perturbations <= 1.1 * perturbations
+    assert width.led.kernel_evaluations <= evaluations
+    assert width.by_the_paper == pytest.approx(evaluations, rel=0.1)
+    assert width.adapted <= evaluations
+
+
+@pytest.mark.parametrize("k", RETRAINED)
+def test_learning_all_at_once_with_any_width_is_as_in_the_paper(widths, k):
+    *printed, perturbations = RETRAINED[k]
+    full = widths[k].full
+    print(f"{categories(full)}, {printed} in the paper; {full.perturbations} perturbations")
+    assert categories(full) == pytest.approx(printed, abs=6)
+    assert full.perturbations == pytest.approx(perturbations, rel=0.05)
+    if k != pima_kernel_width.CENTRE:
+        assert categories(widths[k].led) == categories(full)
+
+
+def test_the_table_of_widths_shows_all_of_them(widths):
+    lines = pima_kernel_width.table(widths)
+    assert len(lines) == 2 + len(RETRAINED)
+    for k, line in zip(RETRAINED, lines[2:], strict=True):
+        assert f"{RETRAINED[k][-1]} | {widths[k].full.perturbations}" in line
+        if k in WIDTHS:
+            assert f"{WIDTHS[k][1]} | {widths[k].led.perturbations}" in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ _SINGLE_RANGE = (1e-12, 1e12)
 #: Columns may take this many bytes, or be this many times those of one request, before the
 #: oldest go: memory that nobody has touched yet can cost more than to compute a column again.
 _FREE_OF_CARE, _REQUESTS = 1 << 27, 3
+#: Rows and columns of what is computed at once of a whole matrix.
+_PIECE = 128
 
 
 class ColumnStore:
@@ -169,3 +172,51 @@ class Gram:
             sums = np.abs(self.block(rows, support)) @ size
             largest = max(largest, float(sums.max(initial=0.0)))
         return largest
+
+
+class WholeGram(Gram):
+    """Kernel values of few rows, each pair of them computed once and in float64.
+
+    It serves problems that are solved from nearby, where a solver comes back to the same rows.
+    """
+
+    @cached_property
+    def matrix(self) -> Array:
+        """All kernel values; those below the diagonal are those above it."""
+        matrix, source = np.empty((len(self), len(self))), self._double
+        for i in range(0, len(self), _PIECE):
+            part = source.take(slice(i, i + _PIECE))
+            for j in range(i, len(self), _PIECE):
+                values = self.kernel.block(part, source.take(slice(j, j + _PIECE)))
+                matrix[i : i + _PIECE, j : j + _PIECE] = values
+                matrix[j : j + _PIECE, i : i + _PIECE] = values.T
+                self.evaluations += values.size
+        matrix.flat[:: len(self) + 1] += self.ridge
+        return matrix
+
+    @cached_property
+    def single(self) -> Array:
+        """The same in float32, over ``scale``."""
+        return (self.matrix if self.scale == 1.0 else self.matrix / self.scale).astype(np.float32)
+
+    def _fill(self, index: Array, slots: Array) -> None:
+        self.columns.values[slots] = self.single[index]
+
+    def among(self, rows: Array) -> Array:
+        return self.single.take(rows, axis=0).take(rows, axis=1)
+
+    def block(self, a: Array, b: Array) -> Array:
+        return self.matrix.take(a, axis=0).take(b, axis=1)
+
+    def _summed(
+        self,
+        prepared: Any,  # noqa: ARG002
+        support: Array,
+        weights: Array,
+        rows: Array | None,
+    ) -> Array:
+        spread = np.zeros(len(self))
+        spread[support] = weights
+        if rows is None or 2 * len(rows) > len(self):  # to copy lines would cost more
+            return (self.matrix @ spread)[slice(None) if rows is None else rows]
+        return self.matrix[rows] @ spread

@@ -187,7 +187,9 @@ def shelf_of(prepared: Any) -> Shelf:
 class Columns(Protocol):
     """Where a living machine has the kernel values of its rows from."""
 
-    evaluations: int
+    @property
+    def evaluations(self) -> int:
+        """Kernel values computed so far."""
 
     def column(self, row: int) -> Array:
         """The kernel values of one row with every row, in an array of its own."""
@@ -197,6 +199,12 @@ class Columns(Protocol):
 
     def times(self, rows: Array, weights: Array) -> Array:
         """K[:, rows] @ weights."""
+
+    def stocked(self, most: int) -> Columns:
+        """The same, with at most so many columns at hand once they were asked for."""
+
+    def plain(self) -> Columns:
+        """The same without them."""
 
     def append(self, rows: Any) -> None:
         """Further rows."""
@@ -239,11 +247,71 @@ class OwnColumns:
         self.evaluations += len(prepared) * len(rows)
         return expansion(self._kernel, prepared, prepared.take(rows), weights)
 
+    def stocked(self, most: int) -> Columns:
+        return StockedColumns(self, len(self._shelf.prepared), most)
+
+    def plain(self) -> Columns:
+        return self
+
     def append(self, prepared: Any) -> None:
         self._shelf.append(prepared)
 
     def remove(self, row: int) -> None:
         self._shelf.remove(row)
+
+
+class StockedColumns:
+    """Another source's columns, whole and at hand, as many as there is room for.
+
+    They are for sums over many rows, while no row comes or goes.
+    """
+
+    def __init__(self, source: Columns, rows: int, most: int) -> None:
+        self._source = source
+        self._lines = np.empty((min(most, rows), rows))
+        self._place = np.full(rows, -1, dtype=np.int64)
+        self._count = 0
+
+    @property
+    def evaluations(self) -> int:
+        return self._source.evaluations
+
+    def column(self, row: int) -> Array:
+        place = self._place[row]
+        return self._source.column(row) if place < 0 else self._lines[place].copy()
+
+    def write(self, rows: Array, table: Array) -> None:
+        self._source.write(rows, table)
+
+    def times(self, rows: Array, weights: Array) -> Array:
+        self._lay_in(rows)
+        place = self._place[rows]
+        held, spread = place >= 0, np.zeros(self._count)
+        spread[place[held]] = weights[held]
+        result = spread @ self._lines[: self._count]
+        if not held.all():
+            result += self._source.times(rows[~held], weights[~held])
+        return result
+
+    def _lay_in(self, rows: Array) -> None:
+        """Have the columns of some rows at hand, as far as there is room."""
+        new = rows[self._place[rows] < 0][: len(self._lines) - self._count]
+        old, self._count = self._count, self._count + len(new)
+        self._place[new] = np.arange(old, self._count)
+        if len(new):
+            self._source.write(new, self._lines[old : self._count].T)
+
+    def stocked(self, most: int) -> Columns:  # noqa: ARG002
+        return self
+
+    def plain(self) -> Columns:
+        return self._source
+
+    def append(self, rows: Any) -> None:
+        self._source.append(rows)
+
+    def remove(self, row: int) -> None:
+        self._source.remove(row)
 
 
 class GrowingGram:
@@ -304,6 +372,23 @@ class GrowingGram:
         result = self._source.times(rows, weights)
         np.add.at(result, rows, self.ridge[rows] * weights)
         return result
+
+    # -- a stock of columns
+
+    def lay_up(self, budget: int) -> None:
+        """From now on have columns at hand, in so many bytes, until ``clear``.
+
+        They are for sums over many rows; what a path reads is in ``table``, whose slots in use
+        every look at an error goes through.
+        """
+        free = available_memory()
+        budget = budget if free is None else min(budget, free // 2)
+        column = max(len(self), 1) * np.dtype(np.float64).itemsize
+        self._source = self._source.stocked(int(budget // column))
+
+    def clear(self) -> None:
+        """Have no stock any more. It has to be gone before rows come or go."""
+        self._source = self._source.plain()
 
     # -- kept columns
 

@@ -171,7 +171,7 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             chosen = clone(self.estimator).set_params(**clone(candidates[best], safe=False))
             found["best_estimator_"] = chosen.fit(*rows)
-        vars(self).update(found)
+        self.__dict__.update(found)
         return self
 
     # -- what the best candidate answers
@@ -274,7 +274,8 @@ class _Trials:
         answer, score = self._score()
         model = self.model
         sizes = {
-            f"n_{name}": _count(getattr(model, f"{name}_")) for name in ("margin", "error", "reserve")
+            f"n_{name}": _count(getattr(model, f"{name}_"))
+            for name in ("margin", "error", "reserve")
         }
         return {
             "mean_test_score": score,
@@ -363,7 +364,7 @@ def _table(candidates: list[Settings], results: list[Settings]) -> dict[str, Any
     """The results column by column; what a candidate has not is masked or NaN."""
     table: dict[str, Any] = {"params": candidates}
     for name in dict.fromkeys(name for candidate in candidates for name in candidate):
-        column = np.ma.masked_all(len(candidates), dtype=object)
+        column = np.ma.array(np.empty(len(candidates), dtype=object), mask=True)
         for at, candidate in enumerate(candidates):
             if name in candidate:
                 column[at] = candidate[name]

@@ -266,6 +266,12 @@ class SharedColumns:
             result += weights[some] @ self._values(rows[some])
         return result
 
+    def stocked(self, most: int) -> SharedColumns:  # noqa: ARG002
+        return self  # what is shared is kept anyway
+
+    def plain(self) -> SharedColumns:
+        return self
+
     def append(self, names: Array) -> None:
         self._names.append(names)
 

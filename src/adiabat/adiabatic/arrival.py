@@ -68,12 +68,17 @@ def go_as_errors_want(
     counts: Array,
     some: Array,
 ) -> None:
-    """Rows that are no members take the side that their error wants, or that of their bound."""
+    """Rows that are no members take the side that their error wants, or that of their bound.
+
+    Where there is neither, within the bounds and without an error, the row is a member of the
+    margin as soon as anything moves, whichever side it takes.
+    """
     for row in some:
-        kinds[row] = side_of(rows, scalars, row, rows[THETA, row])
+        side = side_of(rows, scalars, row, rows[THETA, row])
         error = error_and_rate(table, rows, slots, scalars, counts, row)[0]
-        if rows[LOW, row] < rows[HIGH, row] and error != 0.0:
-            kinds[row] = UPPER if error > 0.0 else LOWER
+        if rows[LOW, row] < rows[HIGH, row] and (error != 0.0 or side == ASIDE):
+            side = LOWER if error < 0.0 else UPPER
+        kinds[row] = side
 
 
 @compiled

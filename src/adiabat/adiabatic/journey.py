@@ -27,6 +27,7 @@ from adiabat.adiabatic.arrival import (
 )
 from adiabat.adiabatic.layout import (
     ASIDE,
+    BASE_BIAS,
     BIAS,
     DONE,
     DRIFT,
@@ -79,8 +80,9 @@ _MISSED, _RETURNS = 1e-10, 3
 #: Rounding that moves decision values by less needs no wider sums; members times rows up to
 #: which they are affordable, and how often members are corrected by them.
 _SHARP, _WIDE, _WIDE_CORRECTIONS = 4e-9, 4_000_000, 2
-#: Changes after which every error is computed from nothing.
-_RENEWAL = 1000
+#: Changes after which every error is computed from nothing, and how many times smaller the
+#: coefficients or the bias have become where it is at once.
+_RENEWAL, _DOWN = 1000, 32.0
 
 
 class Journey:
@@ -102,8 +104,7 @@ class Journey:
     """
 
     def __init__(self, living: Living, *, patient: bool = False) -> None:
-        self.living = living
-        living.scalars[PATIENT] = float(patient)
+        self.living, self.patient = living, patient
         self.changes = self.refactorisations = 0
         self.figures = np.zeros(7)
         self._setting_out: list[Array] = []
@@ -164,8 +165,9 @@ class Journey:
         """
         rows, goals = self._set_out()
         living, seen = self.living, self._tallied()
-        living.scalars[SCALE] = seen[SIZE]
-        if living.counts[STRETCHING] or (goals != living.rows[THETA, rows]).any():
+        living.scalars[SCALE], living.scalars[PATIENT] = seen[SIZE], float(self.patient)
+        owing = living.scalars[EXCESS] != 0.0
+        if living.counts[STRETCHING] or owing or (goals != living.rows[THETA, rows]).any():
             self._all_legs(rows, goals)
         else:
             self._take_bounds()
@@ -174,7 +176,10 @@ class Journey:
         self._arrive()
 
     def _all_legs(self, rows: Array, goals: Array) -> None:
-        """First those who know where they go, then those who go until their error is zero."""
+        """First those who know where they go, then those who go until their error is zero.
+
+        What the equality still lacks then is made good with rho alone (004, eq. 33).
+        """
         endless = np.isinf(goals)
         while endless.any() and not endless.all():
             waiting = rows[endless]
@@ -184,6 +189,8 @@ class Journey:
             rows, goals = self._set_out()
             endless = np.isinf(goals)
         self._leg(rows, goals, np.inf if endless.any() else 1.0)
+        while self.living.scalars[EXCESS] != 0.0:
+            self._leg(rows[:0], goals[:0], 1.0)
 
     def _take_bounds(self) -> None:
         """Nobody has to move for the bounds that were agreed."""
@@ -219,8 +226,6 @@ class Journey:
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
-        if living.scalars[EXCESS] != 0.0:
-            self._leg(rows[:0], goals[:0], 1.0)
 
     def _follow(self, limit: int) -> None:
         """Follow the path, with a column for each new member."""
@@ -255,7 +260,10 @@ class Journey:
         """Put the members exactly on the margin, and everybody where it belongs."""
         living = self.living
         self.changes += 1
-        if self.changes % _RENEWAL == 0:
+        if self._has_come_down():
+            living.renew()
+            living.scalars[SCALE] = self.figures[SIZE]
+        elif self.changes % _RENEWAL == 0:
             living.renew()
         for _ in range(_RETURNS):
             if not self._is_settled():
@@ -271,6 +279,15 @@ class Journey:
             self.settle(lost)
             self._all_legs(*self._set_out())
         raise LostError("rows at their bounds still want to leave them")
+
+    def _has_come_down(self) -> bool:
+        """Whether what errors were sums of was so large that they keep its rounding."""
+        living, seen = self.living, self._tallied()
+        terms = seen[ROUNDING] / (16.0 * EPS)
+        return bool(
+            living.scalars[SCALE] > _DOWN * seen[SIZE]
+            or abs(living.scalars[BASE_BIAS]) > _DOWN * terms
+        )
 
     def _tallied(self) -> Array:
         """What there is to know of the coefficients now, as ``arrival.tally`` tells it."""

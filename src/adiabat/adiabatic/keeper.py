@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from adiabat.adiabatic.arrival import differing
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, HIGH, ROOT, THETA
+from adiabat.adiabatic.layout import BIAS, EXCESS, HIGH, ROOT, THETA
 from adiabat.adiabatic.living import Living, LostError, Standing
 from adiabat.growing_gram import Columns, GrowingGram, OwnColumns
 from adiabat.kernels import Kernel, Rows, is_given, made_ready
 from adiabat.shared_gram import SharedColumns, SharedGram
-from adiabat.solution import LEAST_MARGIN
+from adiabat.solution import BALANCE, LEAST_MARGIN
 
 Array = NDArray[Any]
 
@@ -104,18 +104,73 @@ class Keeper:
         What the machine was asked.
     theta, bias : ndarray, float
         Its answer: signed coefficients and bias of the optimum.
+    members : ndarray, optional
+        The rows on the margin, where that is not all that are strictly within their bounds.
+    budget : int, default=0
+        Bytes for kernel columns that are kept beside those of the members.
     """
 
-    def __init__(self, demand: Demand, theta: Array, bias: float) -> None:
+    def __init__(
+        self,
+        demand: Demand,
+        theta: Array,
+        bias: float,
+        *,
+        members: Array | None = None,
+        budget: int = 0,
+    ) -> None:
         everyone = np.arange(len(demand))
-        members = int(np.count_nonzero((theta > demand.low) & (theta < demand.high)))
+        if members is None:
+            members = np.flatnonzero((theta > demand.low) & (theta < demand.high))
         prepared, standing = demand.some(everyone, everyone)
-        gram = GrowingGram(demand.source(prepared), demand.ridge, members)
+        gram = GrowingGram(demand.source(prepared), demand.ridge, len(members))
+        if budget:
+            gram.lay_up(budget)
         self.living = Living(
-            gram, standing, theta, bias, fixed_bias=demand.bias, total=demand.total
+            gram,
+            standing,
+            theta,
+            bias,
+            members=members,
+            fixed_bias=demand.bias,
+            total=demand.total,
         )
         self.journey = Journey(self.living)
         self.row_of = everyone
+
+    @classmethod
+    def perturbed(cls, demand: Demand, theta: Array, bias: float, budget: int) -> Keeper:
+        """The living machine of a demand, led there from the optimum of one of another kernel.
+
+        All errors are computed with the new kernel, and nobody is a member. Rows at a bound
+        where their error wants them stay there; all others are unlearned and go where theirs
+        wants them (004, Table II and eq. 27), at first without regard to the equality, which is
+        made good as soon as there is a member (eq. 31-37).
+
+        Raises
+        ------
+        LostError
+            Where the way could not be found.
+        """
+        start = np.clip(theta, demand.low, demand.high)
+        keeper = cls(demand, start, bias, members=np.empty(0, dtype=np.int64), budget=budget)
+        living, journey = keeper.living, keeper.journey
+        excess = float(start.sum()) - demand.total if demand.bias is None else 0.0
+        if abs(excess) > BALANCE * float(np.abs(start).sum()):
+            living.scalars[EXCESS] = excess
+        journey.settle(keeper.row_of)
+        journey.patient = True
+        journey.travel()
+        journey.patient = False
+        living.gram.clear()
+        keeper._require_margin()
+        return keeper
+
+    @property
+    def answer(self) -> tuple[Array, float]:
+        """Signed coefficients and bias."""
+        living = self.living
+        return living.rows[THETA, self.row_of], float(living.scalars[BIAS])
 
     @property
     def kernel_evaluations(self) -> int:
@@ -161,8 +216,7 @@ class Keeper:
         if traced:
             self.living.note_anew()
         self._require_margin()
-        living = self.living
-        return living.rows[THETA, self.row_of], float(living.scalars[BIAS])
+        return self.answer
 
     def _rebound(self, demand: Demand, row_of: Array) -> None:
         """Tell the rows that stay of their other bounds."""

@@ -103,6 +103,7 @@ class Living:
         theta: Array,
         bias: float,
         *,
+        members: Array,
         fixed_bias: float | None,
         total: float = 0.0,
     ) -> None:
@@ -120,15 +121,14 @@ class Living:
         self.target, self.learned = np.empty(0), 0
         self._stand(standing)
         self.rows[THETA, :n] = theta
-        free = np.flatnonzero((theta > standing.low) & (theta < standing.high))
         self.slots = np.zeros((2, gram.table.shape[1]))
-        self.members = np.zeros(with_room(len(free)), dtype=np.int64)
-        self.factor = new_factor(with_room(len(free)))
-        gram.keep_all(free)
+        self.members = np.zeros(with_room(len(members)), dtype=np.int64)
+        self.factor = new_factor(with_room(len(members)))
+        gram.keep_all(members)
         self.counts[USED] = gram.used
         self.renew()
         self.kinds[:n] = self.sides(np.arange(n))
-        self._found(free)
+        self._found(members)
 
     # -- sizes and arrays
 

@@ -20,6 +20,7 @@ from adiabat.adiabatic.layout import (
     HALVED,
     HIGH,
     HIGH_PACE,
+    LENGTH,
     LOOSE,
     LOW,
     LOW_PACE,
@@ -399,14 +400,17 @@ def refine(
 
     Which member has met its bound first; -1 where none has.
     """
-    size = counts[MEMBERS]
+    size, wanted = counts[MEMBERS], error.copy()
     bias = bordered_step(factor, size, error, imbalance, scalars)
-    length, blocking = 1.0, -1
+    length, blocking, energy, noise = 1.0, -1, -bias * imbalance, abs(bias * imbalance)
     for p in range(size):
+        energy += error[p] * wanted[p]  # |dw|^2 = d'K d with K d = e - b
+        noise += abs(error[p] * wanted[p])
         room = way_to_bound(rows, scalars, members[p], error[p])
         if room < length:
             length, blocking = room, p
     scalars[BIAS] += length * bias
+    scalars[LENGTH] += length * np.sqrt(max(energy, 0.0) + _CANCELLED * noise)
     for p in range(size):
         row = members[p]
         theta = rows[THETA, row] + length * error[p]

@@ -170,7 +170,9 @@ def sensitivities(
 
     Without members the equality holds the rows on their way back, and the bias moves alone, to
     where the margin gets a member that can balance them; or, where that is agreed, the equality
-    waits for the first member and is made good until the end of the path.
+    waits for the first member and is made good until the end of the path. It waits only once: a
+    row that comes to the margin without the equality and leaves it at once with it would come
+    and leave for ever.
     """
     size = counts[MEMBERS]
     for s in range(counts[USED]):
@@ -186,6 +188,7 @@ def sensitivities(
         scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
         energy = 0.0
     if size > 0:
+        scalars[PATIENT] = 0.0
         answer, bias = drifting_step(factor, rows, members, scalars, counts, -total)
         work, sum_of_rates, noise = 0.0, 0.0, abs(energy)
         for p in range(size):
@@ -305,15 +308,19 @@ def advance(
     left = scalars[END] - scalars[PLACE]
     if counts[MEMBERS] == 0:
         scalars[EXCESS] += step * scalars[PULL] * scalars[LOOSE]
-    elif scalars[EXCESS] != 0.0:
+    elif scalars[EXCESS] != 0.0 and left < np.inf:
         scalars[EXCESS] *= max(left - step, 0.0) / left
     scalars[PLACE] += step
 
 
 @compiled
 def nothing_moves(scalars: Array, counts: Array) -> bool:
-    """Whether no row, no bound and no debt to the equality is left to be led to its end."""
-    return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and scalars[EXCESS] == 0.0)
+    """Whether no row, no bound and no debt to the equality is left to be led to its end.
+
+    A path without an end leaves the debt to the next one.
+    """
+    owing = scalars[EXCESS] != 0.0 and scalars[END] < np.inf
+    return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and not owing)
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from operator import is_
 from time import perf_counter
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from adiabat.estimators.edits import (
     require_new,
     revised,
     reweighted,
+    unedited,
     without,
 )
 from adiabat.estimators.ids import listed_ids
@@ -46,6 +48,7 @@ from adiabat.estimators.validation import (
     checked_weight,
     class_weights,
     require_among,
+    require_weighed,
 )
 from adiabat.estimators.writing import writing
 
@@ -53,15 +56,17 @@ Array = NDArray[Any]
 
 #: Attributes that a copy or a pickle does without: they can be made anew, or belong to one object.
 PASSING = ("_upkeep", "_pen", "_settings")
+#: What ``adapt`` can change.
+ADAPTABLE = ("C", "gamma", "degree", "coef0", "kernel", "class_weight")
 #: What a fit, which begins anew, does not keep.
 PAST = ("_model", "_next_id", "last_change_")
 
 
 class Editing(FittedAttributes):
-    """Learn, unlearn, relabel, reweight and revise; ask what if, and why.
+    """Learn, unlearn, relabel, reweight, revise and adapt; ask what if, and why.
 
     After each change the model is the one that a fit with the same settings gives on the rows
-    it now holds. A change that fails leaves everything as it was.
+    it now holds; ``adapt`` changes the settings. A change that fails leaves everything as it was.
     """
 
     # What the classifier that mixes this in has.
@@ -257,10 +262,61 @@ class Editing(FittedAttributes):
 
         return self._edit("revise", edit)
 
+    def adapt(
+        self,
+        *,
+        C: Any = ...,
+        gamma: Any = ...,
+        degree: Any = ...,
+        coef0: Any = ...,
+        kernel: Any = ...,
+        class_weight: Any = ...,
+    ) -> Any:
+        """Change settings: as if the rows had been learned with these from the beginning.
+
+        What is not named stays as it is. Afterwards ``get_params`` shows the new values.
+
+        Parameters
+        ----------
+        C : float
+            Regularisation; ``np.inf`` for a hard margin.
+        gamma : float, "scale" or "auto"
+            "scale" is measured anew on the rows now held.
+        degree : int
+            Degree of polynomial kernels.
+        coef0 : float
+            Constant of polynomial and sigmoid kernels.
+        kernel : str, kernel object or callable
+            Rows stay what they are: not to "precomputed", nor from there.
+        class_weight : dict, "balanced" or None
+            Weights of the classes.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
+        given = zip(ADAPTABLE, (C, gamma, degree, coef0, kernel, class_weight), strict=True)
+        named = {name: value for name, value in given if value is not ...}
+        if not named:
+            raise ValueError(f"adapt: nothing named; wanted any of {', '.join(ADAPTABLE)}")
+        with writing(self):
+            held = self._fitted.examples
+            if "class_weight" in named:
+                require_weighed(class_weight, held.classes)
+            self._change("adapt", lambda: unedited(held), named)
+        self._warn_if_unfinished()
+        return self
+
     # -- asking
 
     def what_if(
-        self, *, unlearn: Any = None, relabel: Any = None, reweight: Any = None
+        self,
+        *,
+        unlearn: Any = None,
+        relabel: Any = None,
+        reweight: Any = None,
+        adapt: Any = None,
     ) -> Prospect:
         """Look at the model that a change would give, without making it.
 
@@ -272,13 +328,15 @@ class Editing(FittedAttributes):
             What ``relabel`` would be called with.
         reweight : tuple of ids and weights, default=None
             What ``reweight`` would be called with.
+        adapt : dict, default=None
+            The settings that ``adapt`` would be called with.
 
         Returns
         -------
         Prospect
             Certificate, decision values and flow between the categories after the change.
         """
-        asked = {"unlearn": unlearn, "relabel": relabel, "reweight": reweight}
+        asked = {"unlearn": unlearn, "relabel": relabel, "reweight": reweight, "adapt": adapt}
         named = {verb: words for verb, words in asked.items() if words is not None}
         if len(named) != 1:
             raise ValueError(
@@ -286,7 +344,10 @@ class Editing(FittedAttributes):
             )
         ((verb, words),) = named.items()
         twin = self.copy()
-        getattr(twin, verb)(*(words if verb != "unlearn" else (words,)))
+        if verb == "adapt":
+            twin.adapt(**words)
+        else:
+            getattr(twin, verb)(*(words if verb != "unlearn" else (words,)))
         return Prospect(twin, twin.last_change_)
 
     def explain(self, id: Any, *, most: int = 5) -> Explanation:  # noqa: A002
@@ -331,23 +392,38 @@ class Editing(FittedAttributes):
         self._warn_if_unfinished(4)
         return self
 
-    def _change(self, verb: str, edited: Callable[[], Edit]) -> None:
-        """Bring the model to where an edit leads, in one assignment."""
+    def _change(
+        self, verb: str, edited: Callable[[], Edit], settings: dict[str, Any] | None = None
+    ) -> None:
+        """Bring the model to where an edit, or other settings, lead, in one assignment."""
         started = perf_counter()
         before = self._fitted
         edit = edited()
         upkeep = vars(self).get("_upkeep")
         if upkeep is None or upkeep.model is not before:
             upkeep = Upkeep(before)
-        gamma = self._gamma_now(before, edit.examples)
-        kernel = kernel_of(self.kernel, gamma, self.degree, self.coef0)
-        move = Move(upkeep, edit, kernel, self._effort())
-        after = self._moved(move, gamma)
+        asked = self if settings is None else self._asked(settings)
+        anew = settings is not None and "gamma" in settings
+        move, after = asked._led(upkeep, edit, anew=anew)  # noqa: SLF001
         change = told(verb, edit, before, after, move.solved, started)
         if after is None:
             self._empty(change, before)
         else:
-            self._commit(change, after, move)
+            self._commit(change, after, move, settings or {})
+
+    def _asked(self, settings: dict[str, Any]) -> Any:
+        """The same with other settings; others may be reading those that there are."""
+        asked = copy(self)
+        vars(asked).update(settings)
+        asked._validate_params()  # noqa: SLF001
+        return asked
+
+    def _led(self, upkeep: Upkeep, edit: Edit, *, anew: bool) -> tuple[Move, Model | None]:
+        """The way of a model to where an edit leads with these settings; gamma may be new."""
+        gamma = self._gamma_now(upkeep.model, edit.examples, anew=anew)
+        kernel = kernel_of(self.kernel, gamma, self.degree, self.coef0)
+        move = Move(upkeep, edit, kernel, self._effort())
+        return move, self._moved(move, gamma)
 
     def _moved(self, move: Move, gamma: float | None) -> Model | None:
         """The model after a move; None where no row is left."""
@@ -372,9 +448,10 @@ class Editing(FittedAttributes):
         for name in ("_model", "_upkeep", "feature_names_in_"):
             vars(self).pop(name, None)
 
-    def _commit(self, change: Change, after: Model, move: Move) -> None:
+    def _commit(self, change: Change, after: Model, move: Move, settings: dict[str, Any]) -> None:
         """Show the model after a change, in one step that no other thread sees half of."""
         state = {"last_change_": change, "_upkeep": move.upkeep(after), "_model": after}
+        state |= settings
         if not is_pairwise(after.kernel):
             vars(self).update(state)
             return
@@ -384,14 +461,18 @@ class Editing(FittedAttributes):
         if names is None:
             del vars(self)["feature_names_in_"]
 
-    def _gamma_now(self, model: Model, held: Examples) -> float | None:
-        """gamma by the present settings, as it was frozen where it depends on the rows."""
+    def _gamma_now(self, model: Model, held: Examples, *, anew: bool) -> float | None:
+        """gamma by the present settings.
+
+        As it was frozen where it depends on the rows, unless it is to be measured anew.
+        """
         if is_pairwise(self.kernel) != is_pairwise(model.kernel):
             raise ValueError(
                 f"kernel: {self.kernel!r} now, and {model.kernel} when the rows were learned; "
                 "wanted rows to stay what they are, features or lines of a kernel matrix"
             )
         frozen = model.scaled and is_scaled(self.gamma) and isinstance(self.kernel, str)
+        frozen &= not anew
         if (frozen and model.gamma is not None) or not (held.weight > 0).any():
             return model.gamma
         return gamma_of(self.kernel, self.gamma, held.rows.values, held.weight)

@@ -21,7 +21,7 @@ from adiabat.estimators.machines import (
     train,
 )
 from adiabat.estimators.model import Model
-from adiabat.estimators.moving import is_solved_sooner, path_cost, solver_cost
+from adiabat.estimators.moving import path_cost, solver_cost
 from adiabat.kernels import expansion
 from adiabat.solution import BALANCE
 
@@ -290,7 +290,8 @@ class Absence:
         everyone = np.arange(len(self.rows))
         other_kernel = task.ridge is not None and self.stretches.any()
         machine = None
-        if not other_kernel and not is_solved_sooner(task, self._at, everyone):
+        near = path_cost(task, self._at, everyone) <= solver_cost(self._at)
+        if near and not other_kernel:
             machine = self._moved(task, everyone)
         return self._values_by(machine or self._solved(task), rows)
 

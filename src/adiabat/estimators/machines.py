@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adiabat.errors import ExactnessError, NotSeparableError
 from adiabat.estimators.kernel_choice import is_pairwise
-from adiabat.gram import Gram
+from adiabat.gram import Gram, WholeGram
 from adiabat.kernels import ASYMMETRY, Custom, Kernel, Rows
 from adiabat.problem import Problem, classification
 
@@ -28,6 +28,8 @@ Array = NDArray[Any]
 
 #: Rows on which a callable is tried.
 _SAMPLE = 32
+#: Up to so many kernel values a problem that is solved from nearby has all of them at once.
+_FEW_VALUES = 2_000_000
 #: No class: what the machine of a single class has on its other side.
 NOBODY = -2
 
@@ -177,9 +179,11 @@ def rows_of_task(task: Task, kernel: Kernel, rows: Rows) -> Rows:
     return rows.take(task.index)
 
 
-def problem_of(task: Task, kernel: Kernel, rows: Rows, budget: int) -> Problem:
+def problem_of(
+    task: Task, kernel: Kernel, rows: Rows, budget: int, values: type[Gram] = Gram
+) -> Problem:
     """The task as a problem with kernel values of its own."""
-    gram = Gram(kernel, rows, ridge=task.ridge, budget=budget)
+    gram = values(kernel, rows, ridge=task.ridge, budget=budget)
     if not np.isfinite(gram.diagonal).all():
         raise ValueError(
             "X: kernel values of these rows exceed what float64 can hold; wanted scaled features"
@@ -192,7 +196,9 @@ def require_symmetry(gram: Gram) -> None:
     if not isinstance(gram.kernel, Custom):
         return
     some = np.unique(np.linspace(0, len(gram) - 1, _SAMPLE).astype(np.int64))
-    values = gram.block(some, some)
+    prepared = gram.kernel.prepare(gram.rows.take(some), np.float64)
+    values = gram.kernel.block(prepared, prepared)
+    gram.evaluations += values.size
     asymmetry, largest = np.abs(values - values.T).max(), np.abs(values).max()
     if asymmetry > ASYMMETRY * largest:
         raise ValueError(
@@ -237,7 +243,8 @@ def train(
     from adiabat.solvers.monitor import Monitor  # noqa: PLC0415
     from adiabat.solvers.solve import solve  # noqa: PLC0415
 
-    problem = problem_of(task, kernel, rows, effort.budget)
+    few = start is not None and len(rows) ** 2 <= _FEW_VALUES
+    problem = problem_of(task, kernel, rows, effort.budget, WholeGram if few else Gram)
     require_symmetry(problem.gram)
     monitor = Monitor(verbose=effort.verbose)
     solution = solve(

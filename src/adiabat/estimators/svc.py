@@ -149,7 +149,8 @@ class SVC(Editing, Validating, ClassifierMixin, BaseEstimator):
     work_ : Work
         What the model has cost, in kernel evaluations and perturbations.
     last_change_ : Change
-        What the last ``partial_fit``, ``unlearn``, ``relabel``, ``reweight`` or ``revise`` did.
+        What the last ``partial_fit``, ``unlearn``, ``relabel``, ``reweight``, ``revise`` or
+        ``adapt`` did.
     n_features_in_ : int
         Number of features in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
