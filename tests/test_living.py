@@ -56,8 +56,12 @@ class Edited(RuleBasedStateMachine):
         return SVC(C=self.C, kernel=word, gamma=self.problem.gamma, degree=3)
 
     def bounds(self, w):
-        weights = self.class_weight or {1.0: 1.0, -1.0: 1.0}
-        own = np.where(self.y > 0, weights[1.0], weights[-1.0])
+        weights = self.class_weight or {}
+        if weights == "balanced":
+            sums = {label: w[self.y == label].sum() for label in self.labels}
+            there = [label for label in self.labels if sums[label] > 0]
+            weights = {label: w.sum() / (len(there) * sums[label]) for label in there}
+        own = np.array([weights.get(label, 1.0) for label in self.y.tolist()])
         return np.where(w > 0, self.C * own * np.where(w > 0, w, 1.0), 0.0)
 
     def drawn_rows(self, count):
@@ -158,9 +162,12 @@ class Edited(RuleBasedStateMachine):
     def ask_for_a_hard_margin(self):
         self.adapt(C=np.inf)
 
-    @rule(weights=st.sampled_from((None, (2.0, 1.0), (0.25, 3.0))))
+    @rule(weights=st.sampled_from((None, "balanced", (2.0, 1.0, 1.0), (0.25, 1.0, 3.0))))
     def weigh_classes(self, weights):
-        self.adapt(class_weight=weights and dict(zip((1.0, -1.0), weights, strict=True)))
+        named = isinstance(weights, tuple)
+        self.adapt(
+            class_weight=dict(zip((1.0, 0.0, -1.0), weights, strict=True)) if named else weights
+        )
 
     @rule(factor=st.sampled_from((0.25, 0.99, 1.0, 2.0, 4.0)))
     def change_gamma(self, factor):
