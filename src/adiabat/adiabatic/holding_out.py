@@ -39,6 +39,9 @@ THETA, ERROR, LOW, HIGH, TARGET, RIDGE, UNIT = range(7)
 #: coefficients and the others' f move; and 1 for a row at its upper bound, -1 at its lower one.
 LOW_PACE, HIGH_PACE, PACE, DRIFT, RATE, SIDE = range(4, 10)
 _LINES_OF_STATE = 10
+#: Entries of ``facts``: how many members there are, 1 where the bias is free, and 1 where a row
+#: that leaves alone is asked for the sign of its f only.
+MEMBERS, LOOSE, HASTY = range(3)
 #: Lines of ``marks``: what each row is, and its place among the turned ones, or -1; these.
 KIND, SPOT, TURNED = range(3)
 #: Most rows that may be turned at once, and perturbations of one way.
@@ -56,6 +59,8 @@ _NOISE = 1e-13
 _CLEAR = 1e-12
 #: A decision value this close to zero is not decided before the end.
 _SURE = 1e-8
+#: What rounding may do to a sum of terms, in units of the root of the sum of their squares.
+_ROUNDINGS = 32.0 * float(np.finfo(np.float64).eps)
 #: Rows that are looked at together; one by one only where any of them matters.
 _BLOCK = 64
 
@@ -387,87 +392,93 @@ def hold_out(
 
 
 @compiled
-def put_on_bounds(case: Array, stretch: Array, kinds: Array, leaving: Array, theta: Array) -> None:
+def settle(case: Array, stretch: Array, state: Array, marks: Array, leaving: Array) -> None:
     """At the end of a way rows stand where they belong, whatever rounding says."""
+    theta = state[THETA]
     for j in range(theta.shape[0]):
-        if kinds[j] == UPPER:
+        if marks[KIND, j] == UPPER:
             theta[j] = part_of(case, stretch, j) * case[HIGH, j]
-        elif kinds[j] == LOWER:
+        elif marks[KIND, j] == LOWER:
             theta[j] = part_of(case, stretch, j) * case[LOW, j]
     for row in leaving:
         theta[row] = 0.0
 
 
 @compiled
-def hold_out_each(
-    lines: Array,
-    members: int,
-    case: Array,
-    own_drifts: Array,
-    stretches: Array,
-    rows: Array,
-    firsts: Array,
-    hasty: int,
-    thetas: Array,
-    outcomes: Array,
-) -> None:
-    """Every way in its turn: rows[firsts[c]:firsts[c + 1]] leave in way c."""
-    n = lines.shape[0]
-    state = np.empty((_LINES_OF_STATE, n))
-    marks = np.empty((3, max(n, MOST_TURNED)), dtype=np.int64)
-    system = np.empty((MOST_TURNED + 3, MOST_TURNED))
-    for c in range(thetas.shape[0]):
-        begin(members, case, own_drifts, stretches[c], state, marks)
-        leaving = rows[firsts[c] : firsts[c + 1]]
-        alone = leaving[0] if hasty == 1 and len(leaving) == 1 else -1
-        outcome = hold_out(lines, members, case, state, marks, system, leaving, alone)
-        outcomes[0, c], outcomes[1, c] = outcome
-        for j in range(n):
-            thetas[c, j] = state[THETA, j]
-        if outcomes[0, c] == ARRIVED:
-            put_on_bounds(case, stretches[c], marks[KIND], leaving, thetas[c])
+def broken(case: Array, stretch: Array, state: Array, marks: Array, loose: int) -> float:
+    """The largest violation of an optimality condition, by the errors of the way.
+
+    It is infinite where the coefficients do not add up, or no member is clearly within its
+    bounds: there the bias is the middle of an interval, which is not looked for here.
+    """
+    worst, total, size, room = 0.0, 0.0, 0.0, 0.0
+    for j in range(state.shape[1]):
+        theta, kind = state[THETA, j], marks[KIND, j]
+        total += theta
+        size += abs(theta)
+        worst = max(worst, -state[SIDE, j] * state[ERROR, j])
+        if kind == MEMBER:
+            part = part_of(case, stretch, j)
+            room = max(room, min(theta - part * case[LOW, j], part * case[HIGH, j] - theta))
+    settled = room > _CLEAR * size and abs(total) <= _CLEAR * size
+    return worst if loose == 0 or settled else np.inf
 
 
 @compiled
-def examine(
+def misfit(case: Array, probes: Array, state: Array) -> float:
+    """How far the errors of a way are from those of its coefficients, as directions r show it.
+
+    r'(target - error) = r'K theta + b r'1; probes have r, and then K r and b r'1.
+    """
+    worst, n = 0.0, state.shape[1]
+    for k in range(probes.shape[1]):
+        known, noise = -probes[1, k, n], 0.0
+        for j in range(n):
+            left = probes[0, k, j] * (case[TARGET, j] - state[ERROR, j])
+            right = probes[1, k, j] * state[THETA, j]
+            known += left - right
+            noise += left * left + right * right
+        worst = max(worst, abs(known) - _ROUNDINGS * np.sqrt(noise))
+    return worst
+
+
+@compiled
+def hold_out_each(
+    lines: Array,
+    facts: Array,
     case: Array,
+    own_drifts: Array,
+    probes: Array,
     stretches: Array,
     rows: Array,
     firsts: Array,
-    loose: int,
-    thetas: Array,
-    inner: Array,
+    values: Array,
     figures: Array,
 ) -> None:
-    """For each way the bias, the worst violation, and what the equality lacks, from K theta.
+    """Every way in its turn: rows[firsts[c]:firsts[c + 1]] leave in way c.
 
-    The violation is infinite where no member is clearly within its bounds: there the bias is the
-    middle of an interval, which is not looked for here. Rows that left have no say.
+    ``values`` get f of each row that leaves; ``figures`` the violation, infinite where nothing
+    came of the way, and how many perturbations there were.
     """
-    n = case.shape[1]
-    away = np.full(n, -1)
-    for c in range(thetas.shape[0]):
-        theta, leaving = thetas[c], rows[firsts[c] : firsts[c + 1]]
-        for row in leaving:
-            away[row] = c
-        total, size, bias, members = 0.0, 0.0, 0.0, 0
-        for j in range(n):
-            total += theta[j]
-            size += abs(theta[j])
-        for j in range(n):
-            part = part_of(case, stretches[c], j)
-            room = min(theta[j] - part * case[LOW, j], part * case[HIGH, j] - theta[j])
-            if away[j] < c and room > _CLEAR * size:
-                bias += case[TARGET, j] - inner[j, c] - case[RIDGE, j] * theta[j]
-                members += 1
-        if loose == 1 and members:
-            figures[0, c] = bias / members
-        figures[1, c] = 0.0 if loose == 0 or members else np.inf
-        figures[2, c] = abs(total) if loose == 1 else 0.0
-        for j in range(n):
-            part = part_of(case, stretches[c], j)
-            error = case[TARGET, j] - inner[j, c] - case[RIDGE, j] * theta[j] - figures[0, c]
-            if away[j] < c and theta[j] < part * case[HIGH, j]:
-                figures[1, c] = max(figures[1, c], error)
-            if away[j] < c and theta[j] > part * case[LOW, j]:
-                figures[1, c] = max(figures[1, c], -error)
+    n, members = lines.shape[0], facts[MEMBERS]
+    state = np.empty((_LINES_OF_STATE, n))
+    marks = np.empty((3, max(n, MOST_TURNED)), dtype=np.int64)
+    system = np.empty((MOST_TURNED + 3, MOST_TURNED))
+    for c in range(firsts.shape[0] - 1):
+        begin(members, case, own_drifts, stretches[c], state, marks)
+        leaving = rows[firsts[c] : firsts[c + 1]]
+        alone = leaving[0] if facts[HASTY] == 1 and len(leaving) == 1 else -1
+        outcome, perturbations = hold_out(
+            lines, members, case, state, marks, system, leaving, alone
+        )
+        figures[0, c], figures[1, c] = np.inf, perturbations
+        if outcome == LOST:
+            continue
+        if outcome == ARRIVED:
+            settle(case, stretches[c], state, marks, leaving)
+        figures[0, c] = broken(case, stretches[c], state, marks, facts[LOOSE])
+        figures[0, c] += misfit(case, probes, state)
+        for k in range(firsts[c], firsts[c + 1]):
+            row = rows[k]
+            own = case[RIDGE, row] * state[THETA, row]
+            values[k] = case[TARGET, row] - state[ERROR, row] - own

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.adiabatic.holding_out import (
-    LOST,
-    examine,
-    hold_out_each,
-)
+from adiabat.adiabatic.holding_out import hold_out_each
 from adiabat.adiabatic.tableau import Tableau
-from adiabat.kernels import expansion
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Coefficients of so many ways are kept at once, in numbers: they come back to be proved.
-_KEPT = 4_000_000
-#: A way that breaks an optimality condition, or the equality in parts of all coefficients, by
-#: more than this is not believed.
-_BAR, _UNBALANCED = 1e-9, 1e-12
+#: Ways between two looks at Python, for an interrupt to get through.
+_TOGETHER = 256
+#: A way at whose end an optimality condition is broken by more than this is not believed.
+_BAR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +71,14 @@ class Answers:
         For each way, whether that was an optimum to the bar. The others have no answer.
     violation : float
         The largest violation of an optimality condition among those proved.
-    perturbations, evaluations : int
-        Changes of category, and kernel values for the proofs.
+    perturbations : int
+        Changes of category.
     """
 
     values: Array
     proved: NDArray[np.bool_]
     violation: float
     perturbations: int
-    evaluations: int
 
 
 class Leaving:
@@ -120,63 +113,31 @@ class Leaving:
         """Lead everybody out; ``hasty`` where a row that leaves alone is asked for a sign only."""
         drifts = self.own_drifts() if ways.stretches.any() else np.zeros((2, len(self.optimum)))
         parts, ways = [], ways.at(self.place)
-        for first, last in self._batches(len(ways)):
+        for first in range(0, len(ways), _TOGETHER):
+            last = min(first + _TOGETHER, len(ways))
             parts.append(self._batch(ways.part(first, last), drifts, hasty=hasty))
             heed(last)
         return _joined(parts)
 
-    def _batches(self, count: int) -> Iterator[tuple[int, int]]:
-        size = max(1, _KEPT // max(len(self.optimum), 1))
-        for first in range(0, count, size):
-            yield first, min(first + size, count)
-
     def _batch(self, ways: Ways, drifts: Array, *, hasty: bool) -> Answers:
-        tableau = self.tableau
-        thetas = np.empty((len(ways), len(self.optimum)))
-        outcomes = np.empty((2, len(ways)), dtype=np.int64)
+        tableau, case = self.tableau, self.optimum
+        values, figures = np.empty(len(ways.rows)), np.empty((2, len(ways)))
+        facts = np.array([tableau.members, case.loose, hasty], dtype=np.int64)
         hold_out_each(
             tableau.lines,
-            tableau.members,
+            facts,
             self.case,
             drifts,
+            tableau.probes,
             ways.stretches,
             ways.rows,
             ways.firsts,
-            int(hasty),
-            thetas,
-            outcomes,
-        )
-        return self._proved(ways, thetas, outcomes)
-
-    def _proved(self, ways: Ways, thetas: Array, outcomes: Index) -> Answers:
-        """Look at each way's end with kernel values that are computed anew."""
-        case = self.optimum
-        columns = np.flatnonzero(thetas.any(axis=0))
-        weights = np.ascontiguousarray(thetas[:, columns].T)
-        inner = expansion(case.kernel, case.prepared, case.prepared.take(columns), weights)
-        figures = np.zeros((3, len(ways)))
-        figures[0] = case.bias
-        examine(
-            self.case,
-            ways.stretches,
-            ways.rows,
-            ways.firsts,
-            int(case.loose),
-            thetas,
-            inner,
+            values,
             figures,
         )
-        bias, violation, lack = figures
-        proved = (outcomes[0] != LOST) & (violation <= _BAR)
-        proved &= lack <= _UNBALANCED * np.abs(thetas).sum(axis=1)
-        way = np.repeat(np.arange(len(ways)), np.diff(ways.firsts))
-        return Answers(
-            inner[ways.rows, way] + bias[way],
-            proved,
-            float(violation[proved].max(initial=0.0)),
-            int(outcomes[1].sum()),
-            inner.shape[0] * len(columns),
-        )
+        proved = figures[0] <= _BAR
+        worst = float(figures[0, proved].max(initial=0.0))
+        return Answers(values, proved, worst, int(figures[1].sum()))
 
 
 def _joined(parts: list[Answers]) -> Answers:
@@ -186,5 +147,4 @@ def _joined(parts: list[Answers]) -> Answers:
         np.concatenate([np.empty(0, dtype=bool), *(part.proved for part in parts)]),
         max((part.violation for part in parts), default=0.0),
         sum(part.perturbations for part in parts),
-        sum(part.evaluations for part in parts),
     )

@@ -30,6 +30,9 @@ Array = NDArray[Any]
 
 #: Lines of the matrix that are computed at once.
 _LINES = 256
+#: Random directions in which answers are tried: an error of the size d is shown by each of them
+#: in about that size, and is missed only if all of them show almost nothing of it.
+_PROBES = 8
 #: A pivot of the margin system below this part of the largest is too close to singular.
 _REGULAR = 1e-6
 
@@ -105,6 +108,8 @@ class Tableau:
         K(x, x) and the ridge.
     error : ndarray
         target - K theta - b.
+    probes : ndarray
+        Directions r, and their images K r with b r'1 behind them; one line for each.
     evaluations : int
         Kernel values that were computed.
     """
@@ -115,6 +120,7 @@ class Tableau:
     lines: Array
     diagonal: Array
     error: Array
+    probes: Array
     evaluations: int
 
 
@@ -178,6 +184,17 @@ class Margin:
         return inverse
 
 
+def directions(rows: int, *, loose: bool) -> Array:
+    """Random signs, the same in every run, and room for their images.
+
+    Where the bias is free they add up to zero, so that it has no say in them.
+    """
+    probes = np.zeros((2, _PROBES, rows + 1))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBES, rows))
+    probes[0, :, :rows] = signs - loose * signs.mean(axis=1, keepdims=True)
+    return probes
+
+
 def tableau_of(optimum: Optimum) -> Tableau:
     """The matrix of an optimum.
 
@@ -195,7 +212,9 @@ def tableau_of(optimum: Optimum) -> Tableau:
     lines, diagonal = np.empty((n, n)), np.empty(n)
     own, others = case.values(slice(0, m), slice(0, m)), case.values(slice(0, m), slice(m, n))
     diagonal[:m] = own.diagonal()
-    inner = np.append(own @ case.theta[:m] + others @ case.theta[m:], others.T @ case.theta[:m])
+    probes = directions(n, loose=case.loose)
+    known = np.vstack([case.theta, probes[0, :, :n]]).T
+    images = np.vstack([own @ known[:m] + others @ known[m:], others.T @ known[:m]])
     margin = Margin(own, others, loose=case.loose)
     evaluations = own.size + others.size
     for start in range(m, n, _LINES):
@@ -203,12 +222,14 @@ def tableau_of(optimum: Optimum) -> Tableau:
         values = case.values(rows, slice(start, n))
         evaluations += values.size
         diagonal[rows] = values.diagonal()
-        inner[rows] += values @ case.theta[start:]
-        inner[rows.stop :] += case.theta[rows] @ values[:, len(values) :]
+        images[rows] += values @ known[start:]
+        images[rows.stop :] += values[:, len(values) :].T @ known[rows]
         lines[rows, start:] = margin.curvature(values, slice(start - m, rows.stop - m))
         lines[rows.stop :, rows] = lines[rows, rows.stop :].T
     answers = margin.answers()
     lines[:m, :m], lines[:m, m:], lines[m:, :m] = margin.inverse(), -answers, answers.T
-    error = case.target - inner - case.bias
+    error = case.target - images[:, 0] - case.bias
     error[:m] = 0.0
-    return Tableau(order, case, m, lines, diagonal, error, evaluations)
+    probes[1, :, :n] = images[:, 1:].T
+    probes[1, :, n] = 0.0 if case.loose else case.bias * probes[0].sum(axis=1)
+    return Tableau(order, case, m, lines, diagonal, error, probes, evaluations)

@@ -264,7 +264,6 @@ class Absence:
         )
         spent = self.spent
         spent.perturbations += answers.perturbations
-        spent.kernel_evaluations += answers.evaluations
         spent.kkt_violation = max(spent.kkt_violation, answers.violation)
         proved = np.repeat(answers.proved, np.diff(firsts))
         values[np.flatnonzero(inside)[proved]] = answers.values[proved]
