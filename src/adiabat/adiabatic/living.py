@@ -268,6 +268,13 @@ class Living:
         moved = lines @ self.slots[MOVED, :used]
         return self.rows[BASE, rows] - moved - (self.scalars[BIAS] - self.scalars[BASE_BIAS])
 
+    def sum_outside(self) -> Array:
+        """What the rows that are no members have in K theta: all, less what the members have."""
+        members = self.inside
+        columns = self.gram.table[: self.n, self.gram.slot_of[members]]
+        known = self.target - self.errors() - self.scalars[BIAS]
+        return np.asarray(known - columns @ self.theta[members])
+
     def wide_errors(self) -> tuple[Array, float]:
         """Errors of the members, and what the equality lacks, summed in the widest type."""
         support = np.flatnonzero(self.theta)

@@ -242,6 +242,7 @@ def leave(
     kinds[row] = UPPER if above else LOWER
     if pace != 0.0:
         set_out(table, slot, rows, scalars, counts, row, pace)
+        rows[THETA, row] = rows[HIGH, row] if above else rows[LOW, row]  # to the last bit
 
 
 @compiled

@@ -68,6 +68,8 @@ Array = NDArray[Any]
 _TIE = 1e-12
 #: Rounding in the square of a speed, and in a sum of paces.
 _CANCELLED = 1e-12
+#: Rounding in the rate of a coefficient that keeps to its bound, and in the paces it answers.
+_RIDING, _BALANCED = 32.0 * EPS, 32.0 * EPS
 
 
 @compiled
@@ -146,11 +148,16 @@ def astray(
 def drop_rounding(rows: Array, scalars: Array, counts: Array) -> None:
     """Paces that cancel to rounding balance each other: nothing has to move for them.
 
-    The same holds for what is left of the way where that is rounding of the coefficients.
+    The same holds for what is left of the way where that is rounding of the coefficients. A
+    single member, which has to answer all that is left of the paces, would be sent to and fro.
     """
-    paces = 0.0
+    paces, pull = 0.0, 0.0
     for row in range(counts[ROWS]):
         paces += abs(rows[PACE, row])
+        pull += rows[PACE, row]
+    if counts[MEMBERS] > 0:
+        scalars[PULL] = pull if abs(pull) > _BALANCED * paces else 0.0
+        return
     ahead = (scalars[END] - scalars[PLACE]) * abs(scalars[PULL])
     if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * scalars[SCALE]:
         scalars[PULL] = 0.0
@@ -175,7 +182,7 @@ def sensitivities(
     size = counts[MEMBERS]
     for s in range(counts[USED]):
         slots[RATE, s] = 0.0
-    if size == 0:
+    if size <= 1:
         drop_rounding(rows, scalars, counts)
     total = scalars[PULL]
     if scalars[EXCESS] != 0.0:
@@ -220,9 +227,13 @@ def way(rows: Array, scalars: Array, row: int, rate: float) -> float:
     """How far until a member's coefficient meets its bound, which may move itself."""
     place, theta, best = scalars[PLACE_RATE], rows[THETA, row], np.inf
     above = rate - place * rows[HIGH_PACE, row]
+    below = rate - place * rows[LOW_PACE, row]
+    if abs(above) <= _RIDING * abs(rate):
+        above = 0.0
+    if abs(below) <= _RIDING * abs(rate):
+        below = 0.0
     if above > 0.0:
         best = max((high_of(rows, scalars, row) - theta) / above, 0.0)
-    below = rate - place * rows[LOW_PACE, row]
     if below < 0.0:
         best = min(best, max((low_of(rows, scalars, row) - theta) / below, 0.0))
     return best
