@@ -207,6 +207,7 @@ class GrowingGram:
         self.table = np.zeros((rows, slots))
         self.slot_of = np.full(rows, -1, dtype=np.int64)
         self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
+        self._foreseen: Array | None = None
         self.used = 0
 
     def __len__(self) -> int:
@@ -222,8 +223,20 @@ class GrowingGram:
 
     # -- values
 
+    def foresee(self) -> None:
+        """Compute all values at once: many columns will be asked for, while the rows stay."""
+        prepared = self.prepared
+        self._foreseen = np.empty((len(self), len(self)))
+        for i in range(0, len(self), TILE_ROWS):
+            lines = slice(i, i + TILE_ROWS)
+            self._foreseen[lines] = self.kernel.block(prepared.take(lines), prepared)
+        np.einsum("ii->i", self._foreseen)[:] += self.ridge
+        self.evaluations += self._foreseen.size
+
     def column(self, row: int) -> Array:
         """The kernel values of one row with every row."""
+        if self._foreseen is not None:
+            return self._foreseen[row]
         prepared = self.prepared
         values = self.kernel.block(prepared.take(slice(row, row + 1)), prepared)[0]
         self.evaluations += len(self)
@@ -300,6 +313,7 @@ class GrowingGram:
 
     def append(self, prepared: Any, ridge: Array) -> None:
         """Take rows in; the kept columns get their values with them."""
+        self._foreseen = None
         old, rows = len(self), with_room(len(self) + len(ridge))
         if old + len(ridge) > len(self.slot_of):
             require_memory(old + len(ridge), self.used, rows * self.table.shape[1])
@@ -323,6 +337,7 @@ class GrowingGram:
 
     def remove(self, row: int) -> None:
         """Take a row out; the last one takes its number."""
+        self._foreseen = None
         self.drop_column(row)
         last = len(self) - 1
         self._shelf.remove(row)

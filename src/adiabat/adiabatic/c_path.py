@@ -28,6 +28,8 @@ Array = NDArray[Any]
 _CHANGES, _LARGEST, _LEAST = 60, 16.0, 1.001
 #: Changes of category after which every error is computed from nothing.
 _RENEWAL = 300
+#: Rows of which all kernel values are computed at once, because most will be wanted.
+_FEW_ROWS = 2000
 
 #: Told of C and of the changes of category so far.
 Report = Callable[[float, int], None]
@@ -57,8 +59,10 @@ def path_of(
         Where the path could not be followed.
     """
     lowest, highest = ends
-    keeper = Keeper(demand, theta, bias)
-    survey = Survey(keeper.living, signed, lowest)
+    living = Keeper(demand, theta, bias).living
+    if living.n <= _FEW_ROWS:
+        living.gram.foresee()
+    survey = Survey(living, signed, lowest)
     try:
         _climb(survey, highest, tell)
     except LostError as error:
@@ -66,8 +70,8 @@ def path_of(
             f"C_max: {highest:g}; the path of the optimum was lost at C = {survey.C:g} ({error}); "
             "wanted a range that ends before"
         ) from error
-    pieces = _levelled(*survey.finished(), keeper.living, signed)
-    return Trail(signed, pieces, keeper.perturbations, keeper.kernel_evaluations)
+    pieces = _levelled(*survey.finished(), living, signed)
+    return Trail(signed, pieces, living.perturbations, living.gram.evaluations)
 
 
 def _climb(survey: Survey, highest: float, tell: Report) -> None:

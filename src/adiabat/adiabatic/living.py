@@ -270,10 +270,11 @@ class Living:
 
     def sum_outside(self) -> Array:
         """What the rows that are no members have in K theta: all, less what the members have."""
-        members = self.inside
-        columns = self.gram.table[: self.n, self.gram.slot_of[members]]
+        members, used = self.inside, self.gram.used
+        weights = np.zeros(used)
+        weights[self.gram.slot_of[members]] = self.theta[members]
         known = self.target - self.errors() - self.scalars[BIAS]
-        return np.asarray(known - columns @ self.theta[members])
+        return np.asarray(known - self.gram.table[: self.n, :used] @ weights)
 
     def wide_errors(self) -> tuple[Array, float]:
         """Errors of the members, and what the equality lacks, summed in the widest type."""

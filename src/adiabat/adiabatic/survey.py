@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 #: Pieces shorter than this part of C are no more than a tie.
 _POINT = 1e-13
+#: Members that are looked at before all are.
+_FIRST = 8
 
 
 class Survey(Journey):
@@ -43,12 +45,16 @@ class Survey(Journey):
 
     def __init__(self, living: Living, signed: Array, C: float) -> None:
         super().__init__(living)
-        self.signed, self.C, self._goal = signed, C, C
+        self.signed, self._weight, self.C, self._goal = signed, np.abs(signed), C, C
+        self._all_weight = float(self._weight.sum())
         self.pieces: list[Piece] = []
         self.flat: list[bool] = []
-        self._categories = np.full(living.n, -1, dtype=np.int8)
         self._stored = self._promised = 0
-        self._reached = C
+        self._told = np.full(living.n, -1, dtype=np.int8)
+        self._categories = np.where(living.theta != 0.0, ERROR, RESERVE).astype(np.int8)
+        self._categories[living.inside] = MARGIN
+        self._turned = set(range(living.n))
+        self._start = C
         self._open()
 
     def along(self, C: float) -> None:
@@ -62,8 +68,8 @@ class Survey(Journey):
 
     def finished(self) -> tuple[list[Piece], list[bool]]:
         """All pieces, with that under way as far as it goes."""
-        if self._piece.end > self._reached or not self.pieces:
-            self._keep(self._piece)
+        if self._end > self._start or not self.pieces:
+            self._keep()
         return self.pieces, self.flat
 
     # -- while the loops are under way
@@ -88,51 +94,65 @@ class Survey(Journey):
 
     def _look(self) -> None:
         """Note where the members are; other members are another piece."""
-        living, C = self.living, self._here
-        members = self._piece.members
-        theta = living.rows[THETA, members].copy()
-        left = living.kinds[members] != MEMBER  # those are at a bound, and go with it
-        theta[left] = np.where(theta[left] != 0.0, C * self.signed[members[left]], 0.0)
-        bias = self._piece.bias[0], float(living.scalars[BIAS])
-        self._piece = replace(self._piece, end=C, at_end=theta, bias=bias)
-        if not np.array_equal(members, np.sort(living.inside)):
-            if C - self._piece.start > _POINT * C:
-                self._keep(self._piece)
-            self._open()
+        living, C, members = self.living, self._here, self._members
+        theta = living.rows[THETA, members]
+        left = np.flatnonzero(living.kinds[members] != MEMBER)
+        gone = members[left]  # those are at a bound, and go with it
+        at_bound = theta[left] != 0.0
+        theta[left] = np.where(at_bound, C * self.signed[gone], 0.0)
+        self._end, self._at_end, self._bias_end = C, theta, float(living.scalars[BIAS])
+        if not len(left) and living.size == len(members):
+            return
+        if C - self._start > _POINT * C:
+            self._keep()
+        self._categories[gone] = np.where(at_bound, ERROR, RESERVE)
+        came = living.inside[self._categories[living.inside] != MARGIN]
+        self._categories[came] = MARGIN
+        self._turned.update(gone.tolist(), came.tolist())
+        self._open()
 
     def _open(self) -> None:
-        """Begin a piece here; without a gap where the last one was no more than a point."""
-        living, C = self.living, self._reached
-        members = np.sort(living.inside)
-        theta, bias = living.rows[THETA, members].copy(), float(living.scalars[BIAS])
-        none = np.empty(0, dtype=np.int64)
-        self._piece = Piece(C, C, members, theta, theta, (bias, bias), none, none)
-        self._now = np.where(living.theta != 0.0, ERROR, RESERVE).astype(np.int8)
-        self._now[members] = MARGIN
+        """Begin a piece here."""
+        living = self.living
+        self._members, self._end = living.inside.copy(), self._start
+        self._at_start = self._at_end = living.rows[THETA, self._members]
+        self._bias_start = self._bias_end = float(living.scalars[BIAS])
 
-    def _keep(self, piece: Piece) -> None:
-        """Put a piece to the others; it goes on with the last one where nobody has changed."""
-        changed, flat = np.flatnonzero(self._now != self._categories), self._is_flat()
-        piece = replace(piece, changed=changed, became=self._now[changed])
-        self._categories, self._reached = self._now, piece.end
+    def _keep(self) -> None:
+        """Put the piece that ends here to the others; where nobody turned, the last one goes on.
+
+        The next one begins here, without a gap where one was no more than a point.
+        """
+        turned, flat = np.array(sorted(self._turned), dtype=np.int64), self._is_flat()
+        changed = turned[self._categories[turned] != self._told[turned]]
+        self._turned = set()
+        self._told[changed] = became = self._categories[changed]
+        start, self._start = self._start, self._end
         if len(changed) or not self.pieces or flat != self.flat[-1]:
+            ends, biases = (self._at_start, self._at_end), (self._bias_start, self._bias_end)
+            piece = Piece(start, self._end, self._members, *ends, biases, changed, became)
             self.pieces.append(piece)
             self.flat.append(flat)
-            self._require_room(3 * len(piece.members))
+            self._require_room(3 * len(self._members))
             return
         last = self.pieces[-1]
-        bias = last.bias[0], piece.bias[1]
-        self.pieces[-1] = replace(last, end=piece.end, at_end=piece.at_end, bias=bias)
+        at_end = np.empty_like(self._at_end)
+        at_end[np.argsort(last.members)] = self._at_end[np.argsort(self._members)]
+        bias = last.bias[0], self._bias_end
+        self.pieces[-1] = replace(last, end=self._end, at_end=at_end, bias=bias)
 
     def _is_flat(self) -> bool:
         """Whether nobody is clearly between the bounds, so that they leave an interval for b."""
-        piece = self._piece
-        middle = 0.5 * (piece.start + piece.end)
-        caps = middle * np.abs(self.signed)
-        size = np.abs(piece.theta_at(middle))
-        room = np.minimum(size, caps[piece.members] - size).max(initial=0.0)
-        total = caps[self._now == ERROR].sum() + size.sum()
-        return bool(self.living.bias is None and room <= BALANCE * total)
+        if self.living.bias is not None:
+            return False
+        C, most = 0.5 * (self._start + self._end), BALANCE * self._end * self._all_weight
+        for some in (slice(_FIRST), slice(None)):  # the first few tell, nearly always
+            size = 0.5 * np.abs(self._at_start[some] + self._at_end[some])
+            room = np.minimum(size, C * self._weight[self._members[some]] - size)
+            if (room > most).any():
+                return False
+        total = C * self._weight[self._categories == ERROR].sum() + size.sum()
+        return bool((room <= BALANCE * total).all())
 
     def _require_room(self, numbers: int) -> None:
         """Ask for as much memory again before what was asked for is used up."""
