@@ -169,19 +169,9 @@ class Move:
 
         Rows that go leave a definite matrix definite, so only new ones are a reason to look.
         """
-        known = self.kernel.convex
-        if known or (known is None and pair in self._old_keepers and (origin != NEW).all()):
-            return
-        # The proof's linear algebra is for those who need it.
-        from adiabat.certificate import is_definite  # noqa: PLC0415
-
-        problem = problem_of(task, self.kernel, rows, budget=0)
-        if known is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
-            return
-        raise ExactnessError(
-            "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
-            "move to; wanted one that is, or fit on all rows"
-        )
+        known = self.kernel.convex is None and pair in self._old_keepers
+        if not known or (origin == NEW).any():
+            require_convex(self.kernel, task, rows)
 
     # -- by the solver
 
@@ -190,6 +180,22 @@ class Move:
         self.solved += 1
         start = np.append(old.theta, 0.0)[origin]
         return trained(task, self.kernel, self.edit.examples, self.effort, start)
+
+
+def require_convex(kernel: Kernel, task: Task, rows: Rows) -> None:
+    """Refuse to move a machine whose kernel is not positive semidefinite on its rows."""
+    if kernel.convex:
+        return
+    # The proof's linear algebra is for those who need it.
+    from adiabat.certificate import is_definite  # noqa: PLC0415
+
+    problem = problem_of(task, kernel, rows, budget=0)
+    if kernel.convex is None and is_definite(problem.gram, np.flatnonzero(task.bounds > 0)):
+        return
+    raise ExactnessError(
+        "kernel: not positive semidefinite on these rows, so there is no unique optimum to "
+        "move to; wanted one that is, or fit on all rows"
+    )
 
 
 def path_cost(task: Task, old: Machine, origin: Array) -> float:
