@@ -36,7 +36,12 @@ Report = Callable[[float, int], None]
 
 
 def path_of(
-    demand: Demand, theta: Array, bias: float, signed: Array, ends: tuple[float, float], tell: Report
+    demand: Demand,
+    theta: Array,
+    bias: float,
+    signed: Array,
+    ends: tuple[float, float],
+    tell: Report,
 ) -> Trail:
     """Follow the optimum from the lowest C, where it is known, to the highest.
 
@@ -77,7 +82,7 @@ def path_of(
 def _climb(survey: Survey, highest: float, tell: Report) -> None:
     """Leg by leg, each so long that rounding has no time to gather."""
     living, factor, renewed = survey.living, 2.0, 0
-    while survey.C < highest:
+    while highest > survey.C:
         before = living.perturbations
         survey.along(min(factor * survey.C, highest))
         changes = living.perturbations - before
@@ -185,7 +190,7 @@ def _bends(intercepts: Array, slopes: Array, start: float, end: float) -> Array:
 
 
 def without_bounds(trail: Trail) -> Trail:
-    """The same trail, ending where no row stands at a bound any more; from there nothing changes."""
+    """The same trail, ending where no row needs its bound any more: from there nothing changes."""
     categories, number = trail.categories(len(trail.pieces) - 1), len(trail.pieces) - 1
     if (categories == ERROR).any():
         piece = trail.pieces[-1]

@@ -253,7 +253,7 @@ class Journey:
         return share * living.sum_outside() if share else living.gram.times(rows, pace)
 
     def _common_share(self, rows: Array, pace: Array) -> float:
-        """By what share of its coefficient each row that is no member moves; 0 where they differ."""
+        """The share of its coefficient by which each row but members moves; 0 where they differ."""
         living = self.living
         theta = living.theta.copy()
         theta[living.inside] = 0.0

@@ -145,7 +145,7 @@ class Keeper:
         other = found[:count]
         rows, low, high = row_of[other], demand.low[other], demand.high[other]
         widths = values[HIGH, rows] - values[LOW, rows], high - low
-        if all(((0.0 < width) & (width < np.inf)).all() for width in widths):
+        if all(((width > 0.0) & (width < np.inf)).all() for width in widths):
             self.journey.stretch(rows, low, high)
         else:
             self.journey.rebound(rows, low, high)

@@ -129,7 +129,8 @@ class Survey(Journey):
         self._told[changed] = became = self._categories[changed]
         start, self._start = self._start, self._end
         if len(changed) or not self.pieces or flat != self.flat[-1]:
-            ends, biases = (self._at_start, self._at_end), (self._bias_start, self._bias_end)
+            biases = self._bias_start, self._bias_end
+            ends = self._balanced(start, self._at_start), self._balanced(self._end, self._at_end)
             piece = Piece(start, self._end, self._members, *ends, biases, changed, became)
             self.pieces.append(piece)
             self.flat.append(flat)
@@ -137,9 +138,23 @@ class Survey(Journey):
             return
         last = self.pieces[-1]
         at_end = np.empty_like(self._at_end)
-        at_end[np.argsort(last.members)] = self._at_end[np.argsort(self._members)]
+        ending = self._balanced(self._end, self._at_end)
+        at_end[np.argsort(last.members)] = ending[np.argsort(self._members)]
         bias = last.bias[0], self._bias_end
         self.pieces[-1] = replace(last, end=self._end, at_end=at_end, bias=bias)
+
+    def _balanced(self, C: float, theta: Array) -> Array:
+        """The same coefficients, but for what rounding has left in their sum.
+
+        The member furthest from its bounds takes it.
+        """
+        if self.living.bias is not None or not len(theta):
+            return theta
+        at_bound = C * float(self.signed[self._categories == ERROR].sum())
+        size = np.abs(theta)
+        room = np.minimum(size, C * self._weight[self._members] - size)
+        theta[np.argmax(room)] += self.living.total - at_bound - float(theta.sum())
+        return theta
 
     def _is_flat(self) -> bool:
         """Whether nobody is clearly between the bounds, so that they leave an interval for b."""

@@ -34,7 +34,6 @@ class AlongC:
     """Follow the optimum through C."""
 
     # What the classifier that mixes this in has.
-    _fitted: Model
     _effort: Callable[[], Effort]
     copy: Callable[[], Any]
 
