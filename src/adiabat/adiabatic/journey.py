@@ -37,6 +37,7 @@ from adiabat.adiabatic.layout import (
     HALVED,
     HIGH,
     HIGH_PACE,
+    LEFT,
     LOOSE,
     LOW,
     LOW_PACE,
@@ -236,6 +237,7 @@ class Journey:
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
+        living.counts[LEFT] = -1
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()

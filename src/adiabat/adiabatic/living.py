@@ -55,7 +55,7 @@ Array = NDArray[Any]
 
 #: Lines of kernel values that are summed at once in the widest type.
 _LINES = 128
-_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 9
+_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 10
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 
