@@ -269,6 +269,20 @@ def is_noise(
 
 
 @compiled
+def returns_at_once(kinds: Array, counts: Array, row: int, length: float) -> bool:
+    """Whether the member that has just left would come back; then it is tied where it is.
+
+    A coefficient that has to leave its bounds and an error that has to leave zero the other way
+    contradict each other (004, eq. 19-20, where the pivot is positive): both are rounding.
+    """
+    if row != counts[LEFT] or length > _TIE:
+        return False
+    kinds[row] = TIED
+    counts[TIES] += 1
+    return True
+
+
+@compiled
 def first_outsider(
     table: Array,
     rows: Array,
@@ -293,7 +307,10 @@ def first_outsider(
             continue
         length = max(error, 0.0) / rate
         first = comes_first(rows, length, row, best, found)
-        if first and not is_noise(table, rows, slots, scalars, counts, row, rate):
+        if first and not (
+            is_noise(table, rows, slots, scalars, counts, row, rate)
+            or returns_at_once(kinds, counts, row, length)
+        ):
             best, found = length, row
     return best, found
 
@@ -328,21 +345,6 @@ def advance(
 def nothing_moves(scalars: Array, counts: Array) -> bool:
     """Whether no row, no bound and no debt to the equality is left to be led to its end."""
     return bool(counts[MOVING] == 0 and counts[STRETCHING] == 0 and scalars[EXCESS] == 0.0)
-
-
-@compiled
-def returns_at_once(kinds: Array, counts: Array, row: int, length: float) -> bool:
-    """Whether the member that has just left would come back; then it is tied where it is.
-
-    A coefficient that has to leave its bounds and an error that has to leave zero the other way
-    contradict each other (004, eq. 19-20, where the pivot is positive): both are rounding.
-    """
-    if row != counts[LEFT] or length > _TIE:
-        return False
-    kinds[row] = TIED
-    counts[TIES] += 1
-    counts[LEFT] = -1
-    return True
 
 
 @compiled
@@ -384,8 +386,6 @@ def follow(
             return DONE
         member = members[position] if position >= 0 else -1
         if row >= 0 and comes_first(rows, by_row, row, by_member, member):
-            if returns_at_once(kinds, counts, row, by_row):
-                continue
             advance(slot_of, rows, slots, members, scalars, counts, by_row)
             counts[WAITING], counts[LEFT] = row, -1
             if slot_of[row] < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ class AlongC:
 
 def _checked_ends(C_min: Any, C_max: Any) -> tuple[float, float]:
     """Both ends as floats, the first positive and finite and not above the second."""
-    lowest, highest = float(C_min), float(C_max)
+    lowest, highest = (float(C) if isinstance(C, Real) else np.nan for C in (C_min, C_max))
     if not 0.0 < lowest < np.inf:
         raise ValueError(f"C_min: {C_min!r}; wanted a positive finite number")
     if not lowest <= highest:
