@@ -1,6 +1,5 @@
 """The path of C: at every place the model that a fresh fit gives, with a proof for each."""
 
-import logging
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat.adiabatic.c_path import path_of
+from adiabat.adiabatic.keeper import Demand
+from adiabat.kernels import RBF, rows_of
+from adiabat.solvers.monitor import Monitor
 from tests import collection, datasets, oracle
 
 EXACT = 1e-8  # of max(1, max|f|): what is promised
@@ -362,13 +365,22 @@ def test_a_path_keeps_to_the_model_that_it_was_made_of():
     assert np.array_equal(path.decision_function(X, [0.1, 5.0]), values)
 
 
-def test_progress_is_reported(capsys, caplog):
-    caplog.set_level(logging.DEBUG, logger="adiabat")
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((700, 5)), rng.integers(0, 2, 700)
-    SVC(gamma=0.5, C=0.1, verbose=True).fit(X, y).c_path(0.1, 1e3)
-    assert "path of C" in capsys.readouterr().err
-    assert any("path of C" in record.getMessage() for record in caplog.records)
+def test_progress_is_told(capsys):
+    X, y = drawn()
+    signs = np.where(y == "bee", 1.0, -1.0)
+    start = SVC(gamma=0.5).fit(X, y).c_path(0.1, 0.1).model_at(0.1).machines[0]
+    low, high = np.minimum(0.1 * signs, 0.0), np.maximum(0.1 * signs, 0.0)
+    demand = Demand(RBF(0.5), rows_of(X), signs, low, high, np.zeros(len(y)))
+    monitor, told = Monitor(verbose=True, every=0.0), []
+
+    def tell(C, changes):
+        told.append(C)
+        monitor.arrived("path of C", changes, f"C {C:g}")
+
+    trail = path_of(demand, start.theta, start.bias, signs, (0.1, 100.0), tell)
+    assert told == sorted(told)
+    assert told[-1] == trail.C[-1] == 100.0
+    assert f"{trail.perturbations:,} steps   C 100" in capsys.readouterr().err
 
 
 def test_pima_from_a_tenth_to_a_hundred():

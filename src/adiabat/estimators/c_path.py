@@ -76,11 +76,11 @@ class CPath:
     --------
     >>> from adiabat import SVC
     >>> model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"])
-    >>> path = model.c_path(0.1, 4.0)
+    >>> path = model.c_path(0.05, 4.0)
     >>> path.C.round(3)
-    array([0.1  , 0.5  , 0.667, 1.   , 2.   , 4.   ])
+    array([0.05 , 0.1  , 0.5  , 0.667, 1.   , 2.   , 4.   ])
     >>> path.n_error
-    array([4, 2, 2, 2, 0, 0])
+    array([4, 2, 2, 2, 2, 0, 0])
     >>> path.decision_function([[0.0], [1.0]], [0.1, 4.0]).round(3)
     array([[-1. , -3. ],
            [-0.5, -1. ]])
