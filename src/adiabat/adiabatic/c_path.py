@@ -131,7 +131,8 @@ def _turned(told: Sequence[tuple[Piece, Array]]) -> list[Piece]:
 def _at_bounds(categories: Array, piece: Piece, signed: Array) -> Array:
     """Members that keep to a bound are what belongs there."""
     middle = 0.5 * (piece.start + piece.end)
-    far = np.abs(piece.theta_at(middle)) > 0.5 * middle * np.abs(signed[piece.members])
+    size = 0.5 * np.abs(piece.at_start + piece.at_end)
+    far = size > 0.5 * middle * np.abs(signed[piece.members])
     categories = categories.copy()
     categories[piece.members] = np.where(far, ERROR, RESERVE)
     return categories

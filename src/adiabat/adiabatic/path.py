@@ -148,18 +148,22 @@ def astray(
 
 
 @compiled
-def drop_rounding(rows: Array, scalars: Array, counts: Array) -> None:
+def drop_rounding(rows: Array, members: Array, scalars: Array, counts: Array) -> None:
     """Paces that cancel to rounding balance each other: nothing has to move for them.
 
     The same holds for what is left of the way where that is rounding of the coefficients. A
-    single member, which has to answer all that is left of the paces, would be sent to and fro.
+    single member has to answer all that is left of the paces: where that is the pace of one of
+    its bounds it keeps to it, or rounding would send it to and fro.
     """
     paces, pull = 0.0, 0.0
     for row in range(counts[ROWS]):
         paces += abs(rows[PACE, row])
         pull += rows[PACE, row]
     if counts[MEMBERS] > 0:
-        scalars[PULL] = pull if abs(pull) > _BALANCED * paces else 0.0
+        for pace in (rows[LOW_PACE, members[0]], rows[HIGH_PACE, members[0]]):
+            if abs(pull + pace) <= _BALANCED * paces:
+                pull = -pace
+        scalars[PULL] = pull
         return
     ahead = (scalars[END] - scalars[PLACE]) * abs(scalars[PULL])
     if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * scalars[SCALE]:
@@ -186,7 +190,7 @@ def sensitivities(
     for s in range(counts[USED]):
         slots[RATE, s] = 0.0
     if size <= 1:
-        drop_rounding(rows, scalars, counts)
+        drop_rounding(rows, members, scalars, counts)
     total = scalars[PULL]
     if scalars[EXCESS] != 0.0:
         total += scalars[EXCESS] / (scalars[END] - scalars[PLACE])

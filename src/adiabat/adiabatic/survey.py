@@ -12,6 +12,7 @@ from adiabat.adiabatic.journey import Journey
 from adiabat.adiabatic.layout import BIAS, MEMBER, PLACE, THETA
 from adiabat.adiabatic.living import Living
 from adiabat.adiabatic.trail import ERROR, MARGIN, RESERVE, Piece
+from adiabat.compiled import compiled
 from adiabat.growing_gram import require_memory
 from adiabat.solution import BALANCE
 
@@ -21,6 +22,35 @@ Array = NDArray[Any]
 _POINT = 1e-13
 #: Members that are looked at before all are.
 _FIRST = 8
+
+
+@compiled
+def take_out_rounding(
+    theta: Array, members: Array, categories: Array, signed: Array, C: float, total: float
+) -> None:
+    """Put members within their bounds, and on them all where none is clearly between; mend the sum.
+
+    What is left of the sum goes to the member that is furthest from its bounds.
+    """
+    left, size, most, widest = total, 0.0, 0, -1.0
+    for row in range(signed.shape[0]):
+        if categories[row] == ERROR:
+            left -= C * signed[row]
+            size += C * abs(signed[row])
+    for p in range(members.shape[0]):
+        bound = C * signed[members[p]]
+        theta[p] = min(max(theta[p], min(bound, 0.0)), max(bound, 0.0))
+        left -= theta[p]
+        size += abs(theta[p])
+        room = min(abs(theta[p]), abs(bound - theta[p]))
+        if room > widest:
+            most, widest = p, room
+    if widest > BALANCE * size:
+        theta[most] += left
+        return
+    for p in range(members.shape[0]):
+        bound = C * signed[members[p]]
+        theta[p] = bound if abs(theta[p]) > 0.5 * abs(bound) else 0.0
 
 
 class Survey(Journey):
@@ -144,16 +174,13 @@ class Survey(Journey):
         self.pieces[-1] = replace(last, end=self._end, at_end=at_end, bias=bias)
 
     def _balanced(self, C: float, theta: Array) -> Array:
-        """The same coefficients, but for what rounding has left in their sum.
+        """The same coefficients, but for what rounding has left beyond bounds and in their sum.
 
         The member furthest from its bounds takes it.
         """
-        if self.living.bias is not None or not len(theta):
-            return theta
-        at_bound = C * float(self.signed[self._categories == ERROR].sum())
-        size = np.abs(theta)
-        room = np.minimum(size, C * self._weight[self._members] - size)
-        theta[np.argmax(room)] += self.living.total - at_bound - float(theta.sum())
+        if self.living.bias is None and len(theta):
+            total = self.living.total
+            take_out_rounding(theta, self._members, self._categories, self.signed, C, total)
         return theta
 
     def _is_flat(self) -> bool:

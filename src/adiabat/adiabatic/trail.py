@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adiabat.compiled import compiled
+
 Array = NDArray[Any]
 
 #: What a row can be on a piece.
@@ -57,10 +59,25 @@ class Piece:
         share = self.share(C)
         return (1.0 - share) * self.bias[0] + share * self.bias[1]
 
-    def theta_at(self, C: float) -> Array:
-        """The members' coefficients."""
-        share = self.share(C)
-        return (1.0 - share) * self.at_start + share * self.at_end
+
+@compiled
+def fill(
+    theta: Array,
+    categories: Array,
+    members: Array,
+    at_start: Array,
+    at_end: Array,
+    share: float,
+    C: float,
+    signed: Array,
+) -> None:
+    """All coefficients: on the way between two ends, or at a bound."""
+    for row in range(theta.shape[0]):
+        theta[row] = C * signed[row] if categories[row] == ERROR else 0.0
+    for p in range(members.shape[0]):
+        bound = C * signed[members[p]]
+        value = (1.0 - share) * at_start[p] + share * at_end[p]
+        theta[members[p]] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
 
 
 class Trail:
@@ -121,12 +138,10 @@ class Trail:
 
     def _filled(self, categories: Array, piece: Piece, C: float) -> Array:
         """All coefficients."""
-        last = min(C, piece.start) if np.isinf(piece.end) else C
-        theta = np.where(categories == ERROR, last * self.signed, 0.0)
-        bounds = last * self.signed[piece.members]
-        theta[piece.members] = np.clip(
-            piece.theta_at(C), np.minimum(bounds, 0.0), np.maximum(bounds, 0.0)
-        )
+        last = piece.start if np.isinf(piece.end) else C
+        theta = np.empty(len(self))
+        ends = piece.at_start, piece.at_end
+        fill(theta, categories, piece.members, *ends, piece.share(C), last, self.signed)
         return theta
 
     def at(self, C: float) -> tuple[Array, float]:
