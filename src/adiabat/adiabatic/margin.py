@@ -89,6 +89,9 @@ def finish_step(
         square += ones[p] * ones[p]
         mixed += ones[p] * step[p]
     bias = (mixed + part * square - imbalance) / square
+    if size == 1:  # one alone has no choice
+        step[0] = imbalance
+        return bias
     solve_two_upper(factor, size, step, ones)
     for p in range(size):
         other = (bias - part) * ones[p]
