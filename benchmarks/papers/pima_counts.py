@@ -79,12 +79,17 @@ def from_nothing(demand: Demand) -> Keeper:
     return keeper
 
 
-def all_at_once(case: Case) -> Counts:
+def learned_at_once(case: Case) -> Keeper:
     """Move all coefficients together."""
     keeper = from_nothing(case.first(len(case.signs)))
     keeper.journey.settle(keeper.row_of)
     keeper.journey.travel()
-    return case.counts(keeper)
+    return keeper
+
+
+def all_at_once(case: Case) -> Counts:
+    """Count what that costs."""
+    return case.counts(learned_at_once(case))
 
 
 def one_at_a_time(case: Case) -> Counts:

@@ -386,6 +386,12 @@ class GrowingGram:
         column = max(len(self), 1) * np.dtype(np.float64).itemsize
         self._source = self._source.stocked(int(budget // column))
 
+    def foresee(self) -> None:
+        """Compute all values at once: many columns will be asked for, while the rows stay."""
+        require_memory(len(self), len(self), len(self) ** 2)
+        self._source = self._source.stocked(len(self))
+        self._source.times(np.arange(len(self)), np.zeros(len(self)))
+
     def clear(self) -> None:
         """Have no stock any more. It has to be gone before rows come or go."""
         self._source = self._source.plain()

@@ -38,6 +38,7 @@ from adiabat.adiabatic.layout import (
     HALVED,
     HIGH,
     HIGH_PACE,
+    LEFT,
     LOOSE,
     LOW,
     LOW_PACE,
@@ -47,6 +48,7 @@ from adiabat.adiabatic.layout import (
     MOVING,
     PACE,
     PATIENT,
+    PAUSED,
     PULL,
     ROOT,
     SCALE,
@@ -80,6 +82,8 @@ _MISSED, _RETURNS = 1e-10, 3
 #: Rounding that moves decision values by less needs no wider sums; members times rows up to
 #: which they are affordable, and how often members are corrected by them.
 _SHARP, _WIDE, _WIDE_CORRECTIONS = 4e-9, 4_000_000, 2
+#: Paces are one share of the coefficients where they differ by no more than this part of them.
+_ALIKE = 4.0 * EPS
 #: Changes after which every error is computed from nothing, and how many times smaller the
 #: coefficients or the bias have become where it is at once.
 _RENEWAL, _DOWN = 1000, 32.0
@@ -135,6 +139,18 @@ class Journey:
         self._bounds_to_be.append((rows, low, high))
         self._setting_out.append(rows[kinds != MEMBER])
         self._go_as_errors_want(rows[(kinds == ASIDE) & (low < high)])
+
+    def stretch(self, rows: Array, low: Array, high: Array) -> None:
+        """All bounds of rows move to these at one pace, and rows at a bound ride on it.
+
+        This is a change of C (004, eq. 24-26). Bounds are finite and apart, before and after.
+        """
+        living, values = self.living, self.living.rows
+        values[LOW_PACE, rows] = low - values[LOW, rows]
+        values[HIGH_PACE, rows] = high - values[HIGH, rows]
+        living.counts[STRETCHING] += len(rows)
+        self._bounds_to_be.append((rows, low, high))
+        self._setting_out.append(rows[living.kinds[rows] != MEMBER])
 
     def settle(self, rows: Array) -> None:
         """Rows that are no members go where their errors want them, or stay at their bound."""
@@ -206,8 +222,13 @@ class Journey:
 
     def _paces(self, rows: Array, goals: Array) -> Array:
         """Goals are reached at p = 1; without bounds a typical coefficient is gone in p = 1."""
+        values, kinds = self.living.rows[:, rows], self.living.kinds[rows]
         if np.isfinite(goals).all():
-            return np.asarray(goals - self.living.rows[THETA, rows])
+            pace = goals - values[THETA]
+            for kind, bound, own in ((UPPER, HIGH, HIGH_PACE), (LOWER, LOW, LOW_PACE)):
+                riding = (kinds == kind) & (values[THETA] == values[bound])
+                pace[riding] = values[own, riding]  # its bound's, to the last bit
+            return np.asarray(pace)
         roots = self.living.rows[ROOT, : self.living.n]
         return np.asarray(np.sign(goals) / max(float(np.mean(roots**2)), 1e-300))
 
@@ -218,22 +239,44 @@ class Journey:
         moving = (pace != 0.0) & (living.kinds[rows] != MEMBER)
         rows, pace = rows[moving], pace[moving]
         living.rows[PACE, rows] = pace
-        drift = living.gram.times(rows, pace)
+        drift = self._drift(rows, pace)
         living.rows[DRIFT, : living.n] = drift
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
+        living.counts[LEFT] = -1
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
 
+    def _drift(self, rows: Array, pace: Array) -> Array:
+        """How fast rows on their way move K theta.
+
+        Where each row that is no member moves by the same share of its coefficient, its kernel
+        values are not needed: K theta is known, and so is what the members have in it.
+        """
+        living = self.living
+        share = self._common_share(rows, pace)
+        return share * living.sum_outside() if share else living.gram.times(rows, pace)
+
+    def _common_share(self, rows: Array, pace: Array) -> float:
+        """The share of its coefficient by which each row but members moves; 0 where they differ."""
+        living = self.living
+        theta = living.theta.copy()
+        theta[living.inside] = 0.0
+        if not living.counts[STRETCHING] or not len(rows) or not theta[rows].all():
+            return 0.0
+        share = float(pace[0] / theta[rows[0]])
+        alike = np.abs(pace - share * theta[rows]) <= _ALIKE * np.abs(theta[rows])
+        return share if alike.all() and np.count_nonzero(theta) == len(rows) else 0.0
+
     def _follow(self, limit: int) -> None:
         """Follow the path, with a column for each new member."""
         living = self.living
-        outcome = ENDLESS
+        outcome, most = PAUSED, 0
         while outcome != DONE:
-            reading = living.size**2 + living.n * (1 + living.gram.used // 4)
-            most = min(limit, living.perturbations + max(1, int(_BREATH / reading)))
+            if outcome == PAUSED:
+                most = min(limit, living.perturbations + self._look_around())
             outcome = follow(*living.state, most)
             if outcome == WANTS_COLUMN:
                 living.want_column(int(living.counts[WAITING]))
@@ -241,6 +284,12 @@ class Journey:
                 living.make_factor_room()
             elif outcome == ENDLESS or living.perturbations >= limit:
                 raise LostError(f"the path has no end after {living.perturbations} perturbations")
+
+    def _look_around(self) -> int:
+        """How many perturbations there are to be until the next look."""
+        living = self.living
+        reading = living.size**2 + living.n * (1 + living.gram.used // 4)
+        return max(1, int(_BREATH / reading))
 
     def _end_leg(self) -> None:
         """Everybody is where it was to go."""

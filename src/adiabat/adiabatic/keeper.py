@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adiabat.adiabatic.arrival import differing
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, EXCESS, HIGH, ROOT, THETA
+from adiabat.adiabatic.layout import BIAS, EXCESS, HIGH, LOW, ROOT, THETA
 from adiabat.adiabatic.living import Living, LostError, Standing
 from adiabat.growing_gram import Columns, GrowingGram, OwnColumns
 from adiabat.kernels import Kernel, Rows, is_given, made_ready
@@ -220,11 +220,17 @@ class Keeper:
 
     def _rebound(self, demand: Demand, row_of: Array) -> None:
         """Tell the rows that stay of their other bounds."""
-        found = np.empty_like(row_of)
-        count = differing(self.living.rows, row_of, demand.low, demand.high, found)
-        if count:
-            other = found[:count]
-            self.journey.rebound(row_of[other], demand.low[other], demand.high[other])
+        found, values = np.empty_like(row_of), self.living.rows
+        count = differing(values, row_of, demand.low, demand.high, found)
+        if not count:
+            return
+        other = found[:count]
+        rows, low, high = row_of[other], demand.low[other], demand.high[other]
+        widths = values[HIGH, rows] - values[LOW, rows], high - low
+        if all(((width > 0.0) & (width < np.inf)).all() for width in widths):
+            self.journey.stretch(rows, low, high)
+        else:
+            self.journey.rebound(rows, low, high)
 
     def _hold(self, demand: Demand, row_of: Array) -> None:
         """Take in what is new."""

@@ -69,8 +69,9 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
     HALVED,
 ) = range(16)
 #: Entries of ``counts``: rows, slots in use, members, rows on their way, rows whose bounds move,
-#: perturbations, the row that waits for its column (or -1), tied rows, and looks at errors.
-ROWS, USED, MEMBERS, MOVING, STRETCHING, PERTURBATIONS, WAITING, TIES, LOOKS = range(9)
+#: perturbations, the row that waits for its column (or -1), tied rows, looks at errors, and the
+#: member that was the last to leave.
+ROWS, USED, MEMBERS, MOVING, STRETCHING, PERTURBATIONS, WAITING, TIES, LOOKS, LEFT = range(10)
 
 #: The last two lines of ``factor``.
 ONES, HALF = -2, -1

@@ -54,7 +54,7 @@ Array = NDArray[Any]
 
 #: Lines of kernel values that are summed at once in the widest type.
 _LINES = 128
-_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 9
+_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 10
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 
@@ -266,6 +266,14 @@ class Living:
         lines = self.gram.table[:n, :used] if len(rows) == n else self.gram.table[rows, :used]
         moved = lines @ self.slots[MOVED, :used]
         return self.rows[BASE, rows] - moved - (self.scalars[BIAS] - self.scalars[BASE_BIAS])
+
+    def sum_outside(self) -> Array:
+        """What the rows that are no members have in K theta: all, less what the members have."""
+        members, used = self.inside, self.gram.used
+        weights = np.zeros(used)
+        weights[self.gram.slot_of[members]] = self.theta[members]
+        known = self.target - self.errors() - self.scalars[BIAS]
+        return np.asarray(known - self.gram.table[: self.n, :used] @ weights)
 
     def wide_errors(self) -> tuple[Array, float]:
         """Errors of the members, and what the equality lacks, summed in the widest type."""

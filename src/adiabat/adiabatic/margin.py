@@ -90,6 +90,9 @@ def finish_step(
         square += ones[p] * ones[p]
         mixed += ones[p] * step[p]
     bias = (mixed + part * square - imbalance) / square
+    if size == 1:  # one alone has no choice
+        step[0] = imbalance
+        return bias
     solve_two_upper(factor, size, step, ones)
     for p in range(size):
         other = (bias - part) * ones[p]
@@ -243,6 +246,7 @@ def leave(
     kinds[row] = UPPER if above else LOWER
     if pace != 0.0:
         set_out(table, slot, rows, scalars, counts, row, pace)
+        rows[THETA, row] = rows[HIGH, row] if above else rows[LOW, row]  # to the last bit
 
 
 @compiled

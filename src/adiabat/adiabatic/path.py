@@ -25,6 +25,7 @@ from adiabat.adiabatic.layout import (
     ENERGY,
     EXCESS,
     HIGH_PACE,
+    LEFT,
     LENGTH,
     LOOKS,
     LOOSE,
@@ -52,6 +53,8 @@ from adiabat.adiabatic.layout import (
     SPEED,
     STRETCHING,
     THETA,
+    TIED,
+    TIES,
     UPPER,
     USED,
     WAITING,
@@ -68,6 +71,8 @@ Array = NDArray[Any]
 _TIE = 1e-12
 #: Rounding in the square of a speed, and in a sum of paces.
 _CANCELLED = 1e-12
+#: Rounding in the rate of a coefficient that keeps to its bound, and in the paces it answers.
+_RIDING, _BALANCED = 32.0 * EPS, 32.0 * EPS
 
 
 @compiled
@@ -143,14 +148,23 @@ def astray(
 
 
 @compiled
-def drop_rounding(rows: Array, scalars: Array, counts: Array) -> None:
+def drop_rounding(rows: Array, members: Array, scalars: Array, counts: Array) -> None:
     """Paces that cancel to rounding balance each other: nothing has to move for them.
 
-    The same holds for what is left of the way where that is rounding of the coefficients.
+    The same holds for what is left of the way where that is rounding of the coefficients. A
+    single member has to answer all that is left of the paces: where that is the pace of one of
+    its bounds it keeps to it, or rounding would send it to and fro.
     """
-    paces = 0.0
+    paces, pull = 0.0, 0.0
     for row in range(counts[ROWS]):
         paces += abs(rows[PACE, row])
+        pull += rows[PACE, row]
+    if counts[MEMBERS] > 0:
+        for pace in (rows[LOW_PACE, members[0]], rows[HIGH_PACE, members[0]]):
+            if abs(pull + pace) <= _BALANCED * paces:
+                pull = -pace
+        scalars[PULL] = pull
+        return
     ahead = (scalars[END] - scalars[PLACE]) * abs(scalars[PULL])
     if abs(scalars[PULL]) <= _CANCELLED * paces or ahead <= _CANCELLED * scalars[SCALE]:
         scalars[PULL] = 0.0
@@ -177,8 +191,8 @@ def sensitivities(
     size = counts[MEMBERS]
     for s in range(counts[USED]):
         slots[RATE, s] = 0.0
-    if size == 0:
-        drop_rounding(rows, scalars, counts)
+    if size <= 1:
+        drop_rounding(rows, members, scalars, counts)
     total = scalars[PULL]
     if scalars[EXCESS] != 0.0:
         total += scalars[EXCESS] / (scalars[END] - scalars[PLACE])
@@ -223,9 +237,13 @@ def way(rows: Array, scalars: Array, row: int, rate: float) -> float:
     """How far until a member's coefficient meets its bound, which may move itself."""
     place, theta, best = scalars[PLACE_RATE], rows[THETA, row], np.inf
     above = rate - place * rows[HIGH_PACE, row]
+    below = rate - place * rows[LOW_PACE, row]
+    if abs(above) <= _RIDING * abs(rate):
+        above = 0.0
+    if abs(below) <= _RIDING * abs(rate):
+        below = 0.0
     if above > 0.0:
         best = max((high_of(rows, scalars, row) - theta) / above, 0.0)
-    below = rate - place * rows[LOW_PACE, row]
     if below < 0.0:
         best = min(best, max((low_of(rows, scalars, row) - theta) / below, 0.0))
     return best
@@ -258,6 +276,20 @@ def is_noise(
 
 
 @compiled
+def returns_at_once(kinds: Array, counts: Array, row: int, length: float) -> bool:
+    """Whether the member that has just left would come back; then it is tied where it is.
+
+    A coefficient that has to leave its bounds and an error that has to leave zero the other way
+    contradict each other (004, eq. 19-20, where the pivot is positive): both are rounding.
+    """
+    if row != counts[LEFT] or length > _TIE:
+        return False
+    kinds[row] = TIED
+    counts[TIES] += 1
+    return True
+
+
+@compiled
 def first_outsider(
     table: Array,
     rows: Array,
@@ -282,7 +314,10 @@ def first_outsider(
             continue
         length = max(error, 0.0) / rate
         first = comes_first(rows, length, row, best, found)
-        if first and not is_noise(table, rows, slots, scalars, counts, row, rate):
+        if first and not (
+            is_noise(table, rows, slots, scalars, counts, row, rate)
+            or returns_at_once(kinds, counts, row, length)
+        ):
             best, found = length, row
     return best, found
 
@@ -363,9 +398,10 @@ def follow(
         member = members[position] if position >= 0 else -1
         if row >= 0 and comes_first(rows, by_row, row, by_member, member):
             advance(slot_of, rows, slots, members, scalars, counts, by_row)
-            counts[WAITING] = row
+            counts[WAITING], counts[LEFT] = row, -1
             if slot_of[row] < 0:
                 return WANTS_COLUMN
         else:
             advance(slot_of, rows, slots, members, scalars, counts, by_member)
+            counts[LEFT] = members[position]
             leave(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, position)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from adiabat.estimators.along_c import AlongC
 from adiabat.estimators.editing import PASSING, PAST, Editing
 from adiabat.estimators.exported import ExportedClassifier
 from adiabat.estimators.kernel_choice import (
@@ -62,7 +63,7 @@ def _names_the_way_to_probabilities(init: Callable[..., None]) -> Callable[..., 
     return checked
 
 
-class SVC(Editing, Validating, ClassifierMixin, BaseEstimator):
+class SVC(Editing, Validating, AlongC, ClassifierMixin, BaseEstimator):
     """Support vector classifier, solved to the end and certified.
 
     It takes the place of ``sklearn.svm.SVC``, with the same parameters and the same fitted

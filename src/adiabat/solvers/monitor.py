@@ -28,11 +28,15 @@ class Monitor:
 
     def report(self, phase: str, steps: int, gap: float) -> None:
         self.steps = max(self.steps, steps)
+        self.arrived(phase, steps, f"gap {gap:9.2e}")
+
+    def arrived(self, phase: str, steps: int, where: str) -> None:
+        """Say where the work has come to."""
         now = time.perf_counter()
         if now - self._last < self.every:
             return
         self._last = now
-        line = f"{phase:<14} {steps:>9,} steps   gap {gap:9.2e}   {now - self.started:7.1f} s"
+        line = f"{phase:<14} {steps:>9,} steps   {where}   {now - self.started:7.1f} s"
         logger.debug(line)
         if self.verbose:
             sys.stderr.write(f"adiabat: {line}\n")

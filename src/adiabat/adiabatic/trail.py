@@ -1,0 +1,185 @@
+"""A path of optima written down: where C goes, piece by piece.
+
+On a piece every coefficient and the bias are linear in C. Members are written down at both ends;
+all others are at a bound, which is zero or C times their weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adiabat.compiled import compiled
+
+Array = NDArray[Any]
+
+#: What a row can be on a piece.
+RESERVE, MARGIN, ERROR = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """From one change of category to the next.
+
+    Attributes
+    ----------
+    start, end : float
+        The range of C; an infinite end is that of a piece on which nothing changes.
+    members : ndarray
+        The rows between their bounds.
+    at_start, at_end : ndarray
+        Their signed coefficients.
+    bias : tuple of float
+        The bias at both ends.
+    changed, became : ndarray
+        Rows that are not what they were on the piece before, and what they are.
+    """
+
+    start: float
+    end: float
+    members: Array
+    at_start: Array
+    at_end: Array
+    bias: tuple[float, float]
+    changed: Array
+    became: Array
+
+    def share(self, C: float) -> float:
+        """How much of the way along the piece is done at this C."""
+        if self.end == self.start or np.isinf(self.end):
+            return 0.0
+        return min(max((C - self.start) / (self.end - self.start), 0.0), 1.0)
+
+    def bias_at(self, C: float) -> float:
+        share = self.share(C)
+        return (1.0 - share) * self.bias[0] + share * self.bias[1]
+
+
+@compiled
+def fill(
+    theta: Array,
+    categories: Array,
+    members: Array,
+    at_start: Array,
+    at_end: Array,
+    share: float,
+    C: float,
+    signed: Array,
+) -> None:
+    """All coefficients: on the way between two ends, or at a bound."""
+    for row in range(theta.shape[0]):
+        theta[row] = C * signed[row] if categories[row] == ERROR else 0.0
+    for p in range(members.shape[0]):
+        bound = C * signed[members[p]]
+        value = (1.0 - share) * at_start[p] + share * at_end[p]
+        theta[members[p]] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
+
+
+class Trail:
+    """All pieces of one machine's path, from its lowest C to its highest.
+
+    Parameters
+    ----------
+    signed : ndarray
+        Label times weight of each row: its bound is C times that.
+    pieces : sequence of Piece
+        In order of C. The first one tells of all rows what they are.
+    perturbations, kernel_evaluations : int
+        What it took.
+
+    Attributes
+    ----------
+    C : ndarray
+        Where pieces begin, and where the last one ends unless that goes on for ever.
+    """
+
+    def __init__(
+        self, signed: Array, pieces: Sequence[Piece], perturbations: int, kernel_evaluations: int
+    ) -> None:
+        self.signed, self.pieces = signed, tuple(pieces)
+        self.perturbations, self.kernel_evaluations = perturbations, kernel_evaluations
+        last = self.pieces[-1]
+        ends = [last.end] if last.start < last.end < np.inf else []
+        self.C = np.array([piece.start for piece in self.pieces] + ends)
+
+    def __len__(self) -> int:
+        return len(self.signed)
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether nothing changes any more beyond the last C."""
+        return bool(np.isinf(self.pieces[-1].end))
+
+    def number(self, C: float) -> int:
+        """Which piece a C is on; where two meet, the upper one."""
+        found = int(np.searchsorted(self.C, C, side="right")) - 1
+        return min(max(found, 0), len(self.pieces) - 1)
+
+    @cached_property
+    def _turns(self) -> tuple[Array, Array, Array]:
+        """All that changed: on which piece, which row, to what."""
+        counts = [len(piece.changed) for piece in self.pieces]
+        where = np.repeat(np.arange(len(counts)), counts)
+        rows = np.concatenate([piece.changed for piece in self.pieces])
+        return where, rows, np.concatenate([piece.became for piece in self.pieces])
+
+    def categories(self, number: int) -> Array:
+        """What each row is on a piece."""
+        where, rows, became = self._turns
+        count = np.searchsorted(where, number, side="right")
+        found = np.zeros(len(self), dtype=np.int8)
+        found[rows[:count]] = became[:count]  # what came last stays
+        return found
+
+    def _filled(self, categories: Array, piece: Piece, C: float) -> Array:
+        """All coefficients."""
+        last = piece.start if np.isinf(piece.end) else C
+        theta = np.empty(len(self))
+        ends = piece.at_start, piece.at_end
+        fill(theta, categories, piece.members, *ends, piece.share(C), last, self.signed)
+        return theta
+
+    def at(self, C: float) -> tuple[Array, float]:
+        """Coefficients and bias at a C."""
+        number = self.number(C)
+        piece = self.pieces[number]
+        return self._filled(self.categories(number), piece, C), piece.bias_at(C)
+
+    def walk(self, places: Array) -> Iterator[tuple[Array, float, Array]]:
+        """Coefficients, bias and members at each of many places, in order of C."""
+        reached, categories = -1, np.zeros(len(self), dtype=np.int8)
+        for C in places:
+            number = self.number(C)
+            for passed in self.pieces[reached + 1 : number + 1]:
+                categories[passed.changed] = passed.became
+            reached, piece = number, self.pieces[number]
+            yield self._filled(categories, piece, C), piece.bias_at(C), piece.members
+
+    @cached_property
+    def counts(self) -> Array:
+        """Reserve, margin and error rows from each C on; the last line is that of the last."""
+        categories = np.zeros(len(self), dtype=np.int8)
+        counts = np.empty((len(self.C), 3), dtype=np.int64)
+        for k, piece in enumerate(self.pieces):
+            categories[piece.changed] = piece.became
+            counts[k] = np.bincount(categories, minlength=3)
+        counts[len(self.pieces) :] = counts[len(self.pieces) - 1]
+        return counts
+
+    @cached_property
+    def turns(self) -> tuple[Array, Array, Array, Array]:
+        """Each change of category: the C, the row, what it was and what it became."""
+        categories = self.categories(0).copy()
+        before = []
+        for piece in self.pieces[1:]:
+            before.append(categories[piece.changed])
+            categories[piece.changed] = piece.became
+        where, rows, became = self._turns
+        later = where > 0
+        were = np.concatenate([np.empty(0, dtype=np.int8), *before])
+        return self.C[where[later]], rows[later], were, became[later]
