@@ -82,14 +82,14 @@ class HeldOut:
     Examples
     --------
     >>> from adiabat import SVC
-    >>> X, y = [[0.0], [1.0], [2.0], [5.0], [6.0]], ["a", "a", "b", "b", "b"]
+    >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], ["a", "a", "a", "b", "b", "b"]
     >>> answer = SVC(kernel="linear", C=10.0).fit(X, y).leave_one_out(values=True)
     >>> answer.predictions
-    array(['a', 'a', 'b', 'b', 'b'], dtype='<U1')
+    array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
     >>> answer.error_rate
     0.0
     >>> answer.decision_function.round(3)
-    array([-3.   , -1.   ,  0.   ,  7.   ,  9.   ])
+    array([-2. , -1.5, -0.6,  0.6,  1.5,  2. ])
     """
 
     ids: Array
