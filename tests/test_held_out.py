@@ -247,7 +247,7 @@ def test_one_class_and_one_row():
     X, _ = drawn(5)
     model = SVC(gamma=0.5).fit(X, ["a"] * 5)
     assert model.leave_one_out().error_rate == 0.0
-    with pytest.raises(ValueError, match="all 1 rows that count would leave"):
+    with pytest.raises(ValueError, match="with 1 sample that count, all would leave"):
         SVC(gamma=0.5).fit(X[:1], ["a"]).leave_one_out()
     with pytest.raises(NotFittedError):
         SVC().leave_one_out()

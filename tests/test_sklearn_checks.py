@@ -6,12 +6,15 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from adiabat import SVC
 from adiabat.kernels import Exponential
+from adiabat.model_selection import LeaveOneOutSearch
 
 ESTIMATORS = [
     SVC(),
     SVC(kernel="linear", loss="squared_hinge", class_weight="balanced"),
     SVC(kernel=Exponential(gamma=0.1), fit_intercept=False),
     SVC(C=100.0, kernel="poly", degree=2, coef0=1.0, break_ties=True),
+    LeaveOneOutSearch(SVC(), {"C": [0.5, 2.0]}),
+    LeaveOneOutSearch(SVC(kernel="linear"), [{"kernel": ["rbf"], "gamma": [0.1]}]),
 ]
 
 #: It hands over ten rows of random numbers as a kernel matrix. We refuse what is not symmetric

@@ -91,9 +91,9 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> search = LeaveOneOutSearch(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.05, 0.5]})
     >>> search.fit(X, y).best_params_
-    {'C': 10.0, 'gamma': 0.05}
+    {'C': 1.0, 'gamma': 0.5}
     >>> search.cv_results_["errors"]
-    array([12,  7,  5,  6,  4,  7])
+    array([12,  6,  6,  5,  5,  6])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -160,6 +160,11 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             results[at] = trials.judged(candidates[at])
             progress.report(candidates[at], results[at]["mean_test_score"])
         table = _table(candidates, results)
+        if np.isnan(table["mean_test_score"]).all():
+            raise ValueError(
+                f"param_grid: none of its {len(candidates)} candidates could be fitted; wanted one "
+                "at least"
+            )
         best = int(np.argmin(table["rank_test_score"]))
         found = {
             "cv_results_": table,
@@ -260,6 +265,7 @@ class _Trials:
         self, estimator: Any, rows: tuple[Any, ...], scoring: str | Callable[..., float] | None
     ) -> None:
         self.estimator, self.rows, self.scoring = estimator, rows, scoring
+        self.settings = estimator.get_params(deep=False)
         self.model: Any = None
         self.values = False
 
@@ -296,7 +302,8 @@ class _Trials:
                 raise
             return
         now = self.model.get_params(deep=False)
-        changed = {name: value for name, value in candidate.items() if now[name] is not value}
+        asked = {**{name: self.settings[name] for name in ADAPTABLE}, **candidate}
+        changed = {name: value for name, value in asked.items() if now[name] is not value}
         if changed:
             self.model.adapt(**changed)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.estimators.changes import CATEGORIES
+from adiabat.estimators.held_out import HeldOut
 from adiabat.estimators.kernel_choice import is_pairwise
 from adiabat.estimators.machines import Machine, costs
 from adiabat.estimators.members import MemberCertificates, certified
@@ -86,6 +87,8 @@ class CPath:
            [-0.5, -1. ]])
     >>> path.certificate(0.5).holds()
     True
+    >>> [answer.error_rate for answer in path.leave_one_out([0.1, 4.0])]
+    [1.0, 0.25]
     """
 
     C: Array
@@ -178,6 +181,28 @@ class CPath:
             As the classifier's own.
         """
         return certified(self.model_at(C))
+
+    def leave_one_out(self, C: Any, values: bool = False) -> HeldOut | list[HeldOut]:  # noqa: FBT001, FBT002
+        """Say of each row what the model at a C would have said had it not seen it.
+
+        Parameters
+        ----------
+        C : float or array-like of shape (n_C,)
+            Values on the path.
+        values : bool, default=False
+            Whether to give the decision values too.
+
+        Returns
+        -------
+        HeldOut or list of HeldOut
+            As the classifier's own ``leave_one_out``; a list of them for many values of C.
+        """
+        answers = []
+        for place in self._on_path(C).tolist():
+            twin = self._estimator.copy().set_params(C=place)
+            twin._model = self.model_at(place)  # noqa: SLF001
+            answers.append(twin.leave_one_out(values))
+        return answers[0] if np.ndim(C) == 0 else answers
 
     # -- what is decided
 

@@ -186,7 +186,8 @@ def _require_answers(model: Model, groups: Sequence[Array], asked: str) -> None:
     count = sum(len(group) for group in groups)
     if max(map(len, groups), default=0) >= count:
         raise ValueError(
-            f"{asked}: all {count} rows that count would leave at once; wanted some to be left"
+            f"{asked}: with {count} sample{'s'[: count != 1]} that count, all would leave at once; "
+            "wanted some to be left"
         )
     if not all(machine.finished for machine in model.machines):
         raise ExactnessError(
