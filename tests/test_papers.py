@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.papers import pima_counts, pima_kernel_width, pima_regularisation
+from benchmarks.papers import pima_counts, pima_kernel_width, pima_regularisation, pima_tables
 from benchmarks.papers.pima_counts import Case, all_at_once, one_at_a_time
 from tests import datasets
 
@@ -177,3 +177,13 @@ def test_the_table_of_changes_shows_both(pima, changes):
         assert str(perturbations) in text
         assert f"{values / 1e6:.3f}" in text
         assert f"{changes[k].by_their_count / 1e6:.3f}" in text
+
+
+def test_one_command_shows_both_tables(capsys):
+    datasets.load("pima")  # or there is nothing to show
+    assert pima_tables.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("004, table")] == [
+        "004, table III: another C",
+        "004, table IV: another width of the kernel",
+    ]
