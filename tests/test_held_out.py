@@ -297,3 +297,24 @@ def test_ties_of_votes_may_go_by_clearness():
     model = SVC(gamma=2.0, break_ties=True).fit(X, y)
     refits = cross_val_predict(model.fresh(), X, y, cv=LeaveOneOut())
     assert (model.leave_one_out().predictions == refits).all()
+
+
+def test_the_machines_of_many_classes_look_at_each_pair_of_rows_once():
+    X, y = drawn(600, 4)
+    answer = SVC(gamma=0.5).fit(X, y).leave_one_out(values=True)
+    assert answer.kernel_evaluations <= 600 * (600 + 256) / 2
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("values", [False, True])
+def test_the_path_of_c_is_asked_anywhere_on_it(classes, values):
+    X, y = drawn(50, classes, noise=1.0)
+    path = SVC(gamma=0.5).fit(X, y).c_path(0.05, 20.0)
+    places = [0.05, 0.3, float(path.C[len(path.C) // 2]), 20.0]
+    for C, answer in zip(places, path.leave_one_out(places, values), strict=True):
+        fitted = SVC(C=C, gamma=0.5).fit(X, y).leave_one_out(values=True)
+        assert (answer.predictions == fitted.predictions).all()
+        if values:
+            assert np.abs(answer.decision_function - fitted.decision_function).max() <= EXACT
+    alone = path.leave_one_out(0.3)
+    assert alone.errors.sum() == path.leave_one_out([0.3])[0].errors.sum()

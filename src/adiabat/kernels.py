@@ -417,7 +417,7 @@ class Precomputed:
         return Lines(rows.dense(), np.arange(len(rows)), dtype)
 
     def block(self, a: Lines, b: Lines) -> Array:
-        return a.values[:, b.column].astype(a.dtype)
+        return np.take(a.values, b.column, axis=1).astype(a.dtype, copy=False)
 
     def diagonal(self, rows: Rows) -> Array:
         return np.asarray(rows.values.diagonal(), dtype=np.float64).copy()

@@ -425,12 +425,13 @@ def broken(case: Array, stretch: Array, state: Array, marks: Array, loose: int) 
 
 
 @compiled
-def misfit(case: Array, probes: Array, state: Array) -> float:
+def misfit(case: Array, probes: Array, state: Array) -> tuple[float, float]:
     """How far the errors of a way are from those of its coefficients, as directions r show it.
 
-    r'(target - error) = r'K theta + b r'1; probes have r, and then K r and b r'1.
+    r'(target - error) = r'K theta + b r'1; probes have r, and then K r and b r'1. Beside it, what
+    rounding alone can do.
     """
-    worst, n = 0.0, state.shape[1]
+    worst, rounding, n = 0.0, 0.0, state.shape[1]
     for k in range(probes.shape[1]):
         known, noise = -probes[1, k, n], 0.0
         for j in range(n):
@@ -438,8 +439,8 @@ def misfit(case: Array, probes: Array, state: Array) -> float:
             right = probes[1, k, j] * state[THETA, j]
             known += left - right
             noise += left * left + right * right
-        worst = max(worst, abs(known) - _ROUNDINGS * np.sqrt(noise))
-    return worst
+        worst, rounding = max(worst, abs(known)), max(rounding, _ROUNDINGS * np.sqrt(noise))
+    return worst, rounding
 
 
 @compiled
@@ -458,7 +459,7 @@ def hold_out_each(
     """Every way in its turn: rows[firsts[c]:firsts[c + 1]] leave in way c.
 
     ``values`` get f of each row that leaves; ``figures`` the violation, infinite where nothing
-    came of the way, and how many perturbations there were.
+    came of the way, what rounding has in it, and how many perturbations there were.
     """
     n, members = lines.shape[0], facts[MEMBERS]
     state = np.empty((_LINES_OF_STATE, n))
@@ -471,13 +472,14 @@ def hold_out_each(
         outcome, perturbations = hold_out(
             lines, members, case, state, marks, system, leaving, alone
         )
-        figures[0, c], figures[1, c] = np.inf, perturbations
+        figures[0, c], figures[1, c], figures[2, c] = np.inf, 0.0, perturbations
         if outcome == LOST:
             continue
         if outcome == ARRIVED:
             settle(case, stretches[c], state, marks, leaving)
         figures[0, c] = broken(case, stretches[c], state, marks, facts[LOOSE])
-        figures[0, c] += misfit(case, probes, state)
+        apart, figures[1, c] = misfit(case, probes, state)
+        figures[0, c] += apart
         for k in range(firsts[c], firsts[c + 1]):
             row = rows[k]
             own = case[RIDGE, row] * state[THETA, row]

@@ -16,7 +16,8 @@ Index = NDArray[np.int64]
 
 #: Ways between two looks at Python, for an interrupt to get through.
 _TOGETHER = 256
-#: A way at whose end an optimality condition is broken by more than this is not believed.
+#: A way at whose end an optimality condition is broken by more than this, beyond rounding, is not
+#: believed.
 _BAR = 1e-9
 
 
@@ -121,7 +122,7 @@ class Leaving:
 
     def _batch(self, ways: Ways, drifts: Array, *, hasty: bool) -> Answers:
         tableau, case = self.tableau, self.optimum
-        values, figures = np.empty(len(ways.rows)), np.empty((2, len(ways)))
+        values, figures = np.empty(len(ways.rows)), np.empty((3, len(ways)))
         facts = np.array([tableau.members, case.loose, hasty], dtype=np.int64)
         hold_out_each(
             tableau.lines,
@@ -135,9 +136,9 @@ class Leaving:
             values,
             figures,
         )
-        proved = figures[0] <= _BAR
+        proved = figures[0] <= _BAR + figures[1]
         worst = float(figures[0, proved].max(initial=0.0))
-        return Answers(values, proved, worst, int(figures[1].sum()))
+        return Answers(values, proved, worst, int(figures[2].sum()))
 
 
 def _joined(parts: list[Answers]) -> Answers:

@@ -22,7 +22,8 @@ from adiabat.estimators.machines import (
 )
 from adiabat.estimators.model import Model
 from adiabat.estimators.moving import path_cost, solver_cost
-from adiabat.kernels import expansion
+from adiabat.growing_gram import available_memory
+from adiabat.kernels import TILE_ROWS, Kernel, Lines, Precomputed, expansion, is_given
 from adiabat.solution import BALANCE
 
 if TYPE_CHECKING:
@@ -82,6 +83,62 @@ class Question:
         return np.bincount(self.group[which], minlength=len(self))
 
 
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """The rows of a model as a kernel sees them; how many values it computes when it looks.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The model's, or one that reads off what is known.
+    every : object
+        All rows, made ready for it.
+    is_known : bool
+        Whether all values are there already.
+    """
+
+    kernel: Kernel
+    every: Any
+    is_known: bool
+
+    @classmethod
+    def of(cls, model: Model) -> Sight:
+        """With the eyes of the model."""
+        every = model.kernel.prepare(model.examples.rows, np.float64)
+        return cls(model.kernel, every, is_known=is_given(model.kernel))
+
+    def from_memory(self) -> tuple[Sight, int]:
+        """The same with all values computed once, for machines that share rows; how many."""
+        n = len(self.every)
+        matrix, evaluations = np.empty((n, n)), 0
+        for start in range(0, n, TILE_ROWS):
+            rows = slice(start, min(start + TILE_ROWS, n))
+            block = self.kernel.block(self.every.take(rows), self.every.take(slice(start, n)))
+            matrix[rows, start:], matrix[start:, rows] = block, block.T
+            evaluations += block.size
+        return Sight(Precomputed(), Lines(matrix, np.arange(n), np.float64), True), evaluations
+
+    def expansion(self, rows: Array, support: Array, weights: Array) -> Array:
+        """K[rows, support] @ weights."""
+        every = self.every
+        # of lines of a matrix those on this side serve, and only columns of the other
+        given = is_given(self.kernel)
+        other = Lines(None, every.column[support], np.float64) if given else every.take(support)
+        return expansion(self.kernel, every.take(rows), other, weights)
+
+    def count(self, values: int) -> int:
+        """How many kernel values are computed where so many are looked at."""
+        return 0 if self.is_known else values
+
+
+def fits(numbers: int, budget: int) -> bool:
+    """Whether so many numbers are within a budget of bytes and what the system can hand out."""
+    free = available_memory()
+    return numbers * np.dtype(np.float64).itemsize <= (
+        budget if free is None else min(budget, free)
+    )
+
+
 class Absence:
     """A machine, asked what it says of rows that leave it.
 
@@ -91,6 +148,8 @@ class Absence:
         The machine, which is at its optimum, and the model that it belongs to.
     question : Question
         Who leaves.
+    sight : Sight
+        The model's rows.
     effort : Effort
         What it may use.
     spent : Spent
@@ -104,15 +163,15 @@ class Absence:
         model: Model,
         machine: Machine,
         question: Question,
+        sight: Sight,
         effort: Effort,
         spent: Spent,
         heed: Callable[[int], None],
     ) -> None:
-        self.model, self.machine, self.question = model, machine, question
+        self.model, self.machine, self.question, self.sight = model, machine, question, sight
         self.effort = replace(effort, max_steps=None, verbose=False)
         self.spent, self.heed = spent, heed
         task = machine.task
-        self.every = model.kernel.prepare(model.examples.rows, np.float64)
         self.rows = rows_of_task(task, model.kernel, model.examples.rows)
         place = np.full(len(model.examples), -1)
         place[task.index] = np.arange(len(task.index))
@@ -155,10 +214,9 @@ class Absence:
     def _values_by(self, machine: Machine, rows: Array) -> Array:
         """f of some rows by coefficients and bias."""
         inner = np.flatnonzero(machine.theta)
-        support = self.every.take(machine.task.index[inner])
-        self.spent.kernel_evaluations += len(rows) * len(inner)
-        own = self.every.take(rows)
-        return expansion(self.model.kernel, own, support, machine.theta[inner]) + machine.bias
+        support = machine.task.index[inner]
+        self.spent.kernel_evaluations += self.sight.count(len(rows) * len(inner))
+        return self.sight.expansion(rows, support, machine.theta[inner]) + machine.bias
 
     def _left(self, sign: float) -> Array:
         """How many rows that count each group leaves of one side."""
@@ -208,7 +266,7 @@ class Absence:
 
         machine, n = self.machine, len(self.machine.theta)
         members = int(np.count_nonzero(machine.categories == 1))
-        if tableau_size(n, members) * np.dtype(np.float64).itemsize > self.effort.budget:
+        if not fits(tableau_size(n, members), self.effort.budget):
             return False
         groups = int(np.count_nonzero(self._fits()))
         task = self._task_without(0) if len(self.question) else machine.task
@@ -232,8 +290,8 @@ class Absence:
 
         demand = demand_of(self.machine.task, self.model.kernel, self.rows)
         optimum = Optimum(
-            demand.kernel,
-            demand.kernel.prepare(self.rows, np.float64),
+            self.sight.kernel,
+            self.sight.every.take(self.machine.task.index),
             demand.target,
             demand.low,
             demand.high,
@@ -246,7 +304,7 @@ class Absence:
             tableau = tableau_of(optimum)
         except LostError:
             return None
-        self.spent.kernel_evaluations += tableau.evaluations
+        self.spent.kernel_evaluations += self.sight.count(tableau.evaluations)
         return Leaving(tableau)
 
     def _led_out(self, leaving: Leaving, values: Array, open_groups: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneGroupOut, check_cv
 from adiabat.errors import ExactnessError
 from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.held_out import HeldOut
-from adiabat.estimators.leaving_out import Absence, Question, Spent
+from adiabat.estimators.leaving_out import Absence, Question, Sight, Spent, fits
 from adiabat.estimators.machines import Effort
 from adiabat.estimators.model import Model
 from adiabat.estimators.predictor import arranged, decided
@@ -108,8 +108,14 @@ class Validating(FittedAttributes):
         def heed(done: int) -> None:
             monitor.report(asked.replace("_", " "), done, spent.kkt_violation)
 
+        sight = Sight.of(model)
+        if len(model.machines) > 1 and fits(2 * len(model.examples) ** 2, effort.budget):
+            sight, spent.kernel_evaluations = sight.from_memory()
         pairs = np.column_stack(
-            [Absence(model, m, question, effort, spent, heed).values() for m in model.machines]
+            [
+                Absence(model, machine, question, sight, effort, spent, heed).values()
+                for machine in model.machines
+            ]
         )
         codes = self._codes(model, pairs, left[question.group] > 0)
         order = np.argsort(rows, kind="stable")
