@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneGroupOut, check_cv
 from adiabat.errors import ExactnessError
 from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.held_out import HeldOut
-from adiabat.estimators.leaving_out import Absence, Question, Sight, Spent, fits
+from adiabat.estimators.leaving_out import Absence, Question, Sight, Spent, is_affordable
 from adiabat.estimators.machines import Effort
 from adiabat.estimators.model import Model
 from adiabat.estimators.predictor import arranged, decided
@@ -109,7 +109,7 @@ class Validating(FittedAttributes):
             monitor.report(asked.replace("_", " "), done, spent.kkt_violation)
 
         sight = Sight.of(model)
-        if len(model.machines) > 1 and fits(2 * len(model.examples) ** 2, effort.budget):
+        if len(model.machines) > 1 and is_affordable(2 * len(model.examples) ** 2, effort.budget):
             sight, spent.kernel_evaluations = sight.from_memory()
         pairs = np.column_stack(
             [
