@@ -121,6 +121,20 @@ def test_grids_and_copies_with_equal_and_opposite_labels():
         agree(model.c_path(0.01, 100.0), model, X, y, most=15)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_may_begin_at_any_c(classes):
+    X, y = drawn(classes=classes)
+    model = SVC(gamma=0.5).fit(X, y)
+    near = model.c_path(1e-3, 10.0)
+    for lowest in (1e-10, 1e-20, 1e-300):
+        far = model.c_path(lowest, 10.0)
+        assert far.kkt_violation.max() <= 1e-12
+        shared = far.C[far.C > 2e-3]
+        assert near.C[near.C > 2e-3] == pytest.approx(shared, rel=1e-9)
+        values, expected = (path.decision_function(X, shared[:-1]) for path in (far, near))
+        assert np.abs(values - expected).max() <= 1e-9
+
+
 # ---------------------------------------------------------------- who is where
 
 
