@@ -336,12 +336,22 @@ def test_ends_that_are_none(ends, named):
         SVC(gamma=0.5).fit(X, y).c_path(*ends)
 
 
-@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]]])
+@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]], [], "one", None])
 def test_a_c_that_is_not_on_the_path(C):
     X, y = drawn()
     path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
     with pytest.raises(ValueError, match=r"wanted a number, or a list of them, from 0\.1 to 10"):
         path.decision_function(X, C)
+    with pytest.raises(ValueError, match="wanted a number"):
+        path.certificate(C)
+
+
+def test_a_model_is_that_of_a_single_c():
+    X, y = drawn()
+    path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
+    for several in ([1.0], [1.0, 2.0], np.array([1.0, 2.0])):
+        with pytest.raises(ValueError, match=r"C: .*; wanted a number"):
+            path.model_at(several)
 
 
 def test_squared_slacks_and_indefinite_kernels_have_no_such_path():
