@@ -75,6 +75,14 @@ def test_the_path_is_a_fresh_fit_for_every_c(name, classes):
     agree(model.c_path(0.02, 30.0), model, X, y, weight, most=15)
 
 
+@pytest.mark.parametrize("name", ["balanced", "weighted"])
+def test_bounds_are_met_to_the_last_bit_whatever_the_weights(name):
+    X, y = drawn()
+    weight = np.random.default_rng(4).uniform(0.1, 2.0, len(y))
+    model = SVC(C=0.7, **SETTINGS[name]).fit(X, y, weight)
+    agree(model.c_path(0.02, 30.0), model, X, y, weight, most=15)
+
+
 @pytest.mark.parametrize("name", ["rbf", "linear", "cubic"])
 def test_the_path_is_what_the_oracle_says(name):
     X, y = drawn(40)
@@ -111,6 +119,20 @@ def test_grids_and_copies_with_equal_and_opposite_labels():
     for kernel in ("linear", "poly", "rbf"):
         model = SVC(kernel=kernel, gamma=0.5).fit(X, y)
         agree(model.c_path(0.01, 100.0), model, X, y, most=15)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_may_begin_at_any_c(classes):
+    X, y = drawn(classes=classes)
+    model = SVC(gamma=0.5).fit(X, y)
+    near = model.c_path(1e-3, 10.0)
+    for lowest in (1e-10, 1e-20, 1e-300):
+        far = model.c_path(lowest, 10.0)
+        assert far.kkt_violation.max() <= 1e-12
+        shared = far.C[far.C > 2e-3]
+        assert near.C[near.C > 2e-3] == pytest.approx(shared, rel=1e-9)
+        values, expected = (path.decision_function(X, shared[:-1]) for path in (far, near))
+        assert np.abs(values - expected).max() <= 1e-9
 
 
 # ---------------------------------------------------------------- who is where
@@ -314,12 +336,22 @@ def test_ends_that_are_none(ends, named):
         SVC(gamma=0.5).fit(X, y).c_path(*ends)
 
 
-@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]]])
+@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]], [], "one", None])
 def test_a_c_that_is_not_on_the_path(C):
     X, y = drawn()
     path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
     with pytest.raises(ValueError, match=r"wanted a number, or a list of them, from 0\.1 to 10"):
         path.decision_function(X, C)
+    with pytest.raises(ValueError, match="wanted a number"):
+        path.certificate(C)
+
+
+def test_a_model_is_that_of_a_single_c():
+    X, y = drawn()
+    path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
+    for several in ([1.0], [1.0, 2.0], np.array([1.0, 2.0])):
+        with pytest.raises(ValueError, match=r"C: .*; wanted a number"):
+            path.model_at(several)
 
 
 def test_squared_slacks_and_indefinite_kernels_have_no_such_path():

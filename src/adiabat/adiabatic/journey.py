@@ -87,6 +87,8 @@ _ALIKE = 4.0 * EPS
 #: Changes after which every error is computed from nothing, and how many times smaller the
 #: coefficients or the bias have become where it is at once.
 _RENEWAL, _DOWN = 1000, 32.0
+#: By what factor rounding of the errors may have grown with the coefficients before the same.
+_UP = 1000.0
 
 
 class Journey:
@@ -110,6 +112,7 @@ class Journey:
     def __init__(self, living: Living, *, patient: bool = False) -> None:
         self.living, self.patient = living, patient
         self.changes = self.refactorisations = 0
+        self._grown = 1.0
         self.figures = np.zeros(7)
         self._setting_out: list[Array] = []
         self._bounds_to_be: list[tuple[Array, Array, Array]] = []
@@ -239,9 +242,13 @@ class Journey:
         moving = (pace != 0.0) & (living.kinds[rows] != MEMBER)
         rows, pace = rows[moving], pace[moving]
         living.rows[PACE, rows] = pace
-        drift = self._drift(rows, pace)
+        with np.errstate(over="ignore", invalid="ignore"):
+            drift = self._drift(rows, pace)
+            energy = pace @ drift[rows]
+        if not np.isfinite(energy):
+            raise LostError("the coefficients are too large to be squared")
         living.rows[DRIFT, : living.n] = drift
-        living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
+        living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), energy
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
         living.counts[LEFT] = -1
@@ -253,10 +260,16 @@ class Journey:
         """How fast rows on their way move K theta.
 
         Where each row that is no member moves by the same share of its coefficient, its kernel
-        values are not needed: K theta is known, and so is what the members have in it.
+        values are not needed: K theta is known, and so is what the members have in it. It is
+        known as well as the errors are, to rounding of the targets however small it was, and what
+        it is off by grows with the coefficients.
         """
         living = self.living
         share = self._common_share(rows, pace)
+        self._grown = max(1.0, self._grown * (1.0 + share))
+        if self._grown > _UP:
+            living.renew()
+            self._grown, share = 1.0, 0.0
         return share * living.sum_outside() if share else living.gram.times(rows, pace)
 
     def _common_share(self, rows: Array, pace: Array) -> float:
