@@ -50,6 +50,7 @@ from adiabat.adiabatic.layout import (
     PATIENT,
     PAUSED,
     PULL,
+    REGULAR,
     ROOT,
     SCALE,
     STRETCHING,
@@ -244,7 +245,7 @@ class Journey:
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
-        living.counts[LEFT] = -1
+        living.counts[LEFT], living.counts[REGULAR] = -1, 0
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()

@@ -16,6 +16,7 @@ from adiabat.adiabatic.layout import (
     ASIDE,
     BASE,
     BASE_BIAS,
+    BEND,
     BIAS,
     BIAS_RATE,
     DONE,
@@ -26,6 +27,7 @@ from adiabat.adiabatic.layout import (
     EXCESS,
     HIGH_PACE,
     LEFT,
+    LEG,
     LENGTH,
     LOOKS,
     LOOSE,
@@ -35,6 +37,7 @@ from adiabat.adiabatic.layout import (
     MEMBERS,
     MOVED,
     MOVING,
+    NOISE,
     ORDER,
     PACE,
     PATIENT,
@@ -44,17 +47,26 @@ from adiabat.adiabatic.layout import (
     PLACE_RATE,
     PULL,
     RATE,
+    REGULAR,
     ROOT,
     ROWS,
     SCALE,
     SEEN,
     SEEN_AT,
+    SEEN_BEND,
     SEEN_BIAS,
+    SEEN_LEG,
+    SEEN_RATE,
+    SEEN_TIME,
+    SEEN_TURN,
     SPEED,
+    SQUARE,
     STRETCHING,
     THETA,
     TIED,
     TIES,
+    TIME,
+    TURN,
     UPPER,
     USED,
     WAITING,
@@ -103,10 +115,22 @@ def member_errors(
 @compiled
 def may_have_come(rows: Array, kind: int, scalars: Array, row: int, step: float) -> bool:
     """Whether a row can meet its margin within one more step, for all that was seen of it."""
+    if kind not in (UPPER, LOWER):
+        return True
+    sense = 1.0 if kind == UPPER else -1.0
+    seen, shift = sense * rows[SEEN, row], scalars[BIAS] - rows[SEEN_BIAS, row]
     far = (scalars[LENGTH] - rows[SEEN_AT, row] + step * scalars[SPEED]) * rows[ROOT, row]
-    far += abs(scalars[BIAS] - rows[SEEN_BIAS, row]) + step * abs(scalars[BIAS_RATE])
-    seen = rows[SEEN, row] if kind == UPPER else -rows[SEEN, row] if kind == LOWER else 0.0
-    return bool(seen <= far * (1.0 + 1e-9) + 1e-9)
+    far += abs(shift) + step * abs(scalars[BIAS_RATE])
+    slack = 1e-9 * far + 1e-9
+    if seen > far + slack:
+        return False
+    if rows[SEEN_LEG, row] != scalars[LEG]:
+        return True
+    time = scalars[TIME] - rows[SEEN_TIME, row] + step
+    bend = scalars[BEND] + step * scalars[TURN]
+    aside = bend - rows[SEEN_BEND, row] - time * rows[SEEN_TURN, row] + 1e-12 * bend
+    ahead = time * rows[SEEN_RATE, row] + shift + step * scalars[BIAS_RATE]
+    return bool(seen <= sense * ahead + aside * rows[ROOT, row] + slack)
 
 
 @compiled
@@ -118,6 +142,9 @@ def look(
     error, rate = error_and_rate(table, rows, slots, scalars, counts, row)
     rows[SEEN, row] = error
     rows[SEEN_AT, row], rows[SEEN_BIAS, row] = scalars[LENGTH], scalars[BIAS]
+    rows[SEEN_RATE, row], rows[SEEN_LEG, row] = rate - scalars[BIAS_RATE], scalars[LEG]
+    rows[SEEN_TIME, row] = scalars[TIME]
+    rows[SEEN_TURN, row], rows[SEEN_BEND, row] = scalars[TURN], scalars[BEND]
     return error, rate
 
 
@@ -171,6 +198,24 @@ def drop_rounding(rows: Array, members: Array, scalars: Array, counts: Array) ->
 
 
 @compiled
+def turn(scalars: Array, counts: Array, energy: float, noise: float) -> None:
+    """Note by how much the velocity of the weights has turned with the last change of category.
+
+    Of two velocities that differ by one member more, w' with it is the nearest to the other one
+    among all with its conditions, so that |dw'|^2 is the difference of their squares. After
+    anything else a new leg begins, for which what was seen before says nothing of directions.
+    """
+    few = counts[MEMBERS] < 2 or scalars[EXCESS] != 0.0
+    if few or counts[REGULAR] == 0 or scalars[SQUARE] < 0.0:
+        scalars[LEG] += 1.0
+        scalars[TIME] = scalars[TURN] = scalars[BEND] = 0.0
+    else:
+        scalars[TURN] += np.sqrt(abs(energy - scalars[SQUARE]) + noise + scalars[NOISE])
+    scalars[SQUARE], scalars[NOISE] = (-1.0 if few else energy), noise
+    counts[REGULAR] = 0
+
+
+@compiled
 def sensitivities(
     slot_of: Array,
     factor: Array,
@@ -196,7 +241,8 @@ def sensitivities(
     total = scalars[PULL]
     if scalars[EXCESS] != 0.0:
         total += scalars[EXCESS] / (scalars[END] - scalars[PLACE])
-    scalars[BIAS_RATE], scalars[PLACE_RATE], energy = 0.0, 1.0, scalars[ENERGY]
+    scalars[BIAS_RATE], scalars[PLACE_RATE] = 0.0, 1.0
+    energy, rounding = scalars[ENERGY], 0.0
     unbalanced = size == 0 and scalars[LOOSE] == 1.0 and total != 0.0
     if unbalanced and (scalars[PATIENT] == 0.0 or counts[MOVING] == 0):
         scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
@@ -212,8 +258,11 @@ def sensitivities(
             sum_of_rates += answer[p]
         scalars[BIAS_RATE] = bias
         # |dw|^2 = d'K d + 2 d'drift + energy with K d = -drift - b on the members
-        energy += work - bias * sum_of_rates + _CANCELLED * (noise + abs(bias * sum_of_rates))
-    scalars[SPEED] = np.sqrt(max(energy, 0.0))
+        rounding = _CANCELLED * (noise + abs(bias * sum_of_rates))
+        energy += work - bias * sum_of_rates + rounding
+    energy = max(energy, 0.0)
+    scalars[SPEED] = np.sqrt(energy)
+    turn(scalars, counts, energy, rounding)
 
 
 @compiled
@@ -339,6 +388,8 @@ def advance(
         slots[MOVED, s] += length * slots[RATE, s]
     scalars[BIAS] += length * scalars[BIAS_RATE]
     scalars[LENGTH] += length * scalars[SPEED]
+    scalars[TIME] += length
+    scalars[BEND] += length * scalars[TURN]
     step = length * scalars[PLACE_RATE]
     left = scalars[END] - scalars[PLACE]
     if counts[MEMBERS] == 0:
@@ -375,8 +426,9 @@ def follow(
     while True:
         row = counts[WAITING]
         if row >= 0:
-            counts[WAITING] = -1
+            counts[WAITING], size = -1, counts[MEMBERS]
             join(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, row)
+            counts[REGULAR] = 1 if counts[MEMBERS] == size + 1 else 0
         if nothing_moves(scalars, counts):
             return DONE
         if counts[MEMBERS] + 1 >= members.shape[0]:
@@ -405,3 +457,4 @@ def follow(
             advance(slot_of, rows, slots, members, scalars, counts, by_member)
             counts[LEFT] = members[position]
             leave(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, position)
+            counts[REGULAR] = 1
