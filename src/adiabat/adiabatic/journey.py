@@ -278,13 +278,17 @@ class Journey:
         while outcome != DONE:
             if outcome == PAUSED:
                 most = min(limit, living.perturbations + self._look_around())
-            outcome = follow(*living.state, most)
+            outcome = self._run(most)
             if outcome == WANTS_COLUMN:
                 living.want_column(int(living.counts[WAITING]))
             elif outcome == WANTS_ROOM:
                 living.make_factor_room()
             elif outcome == ENDLESS or living.perturbations >= limit:
                 raise LostError(f"the path has no end after {living.perturbations} perturbations")
+
+    def _run(self, most: int) -> int:
+        """Follow the path as far as that goes without Python."""
+        return int(follow(*self.living.state, most))
 
     def _look_around(self) -> int:
         """How many perturbations there are to be until the next look."""

@@ -88,7 +88,8 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
 #: Entries of ``counts``: rows, slots in use, members, rows on their way, rows whose bounds move,
 #: perturbations, the row that waits for its column (or -1), tied rows, looks at errors, the
 #: member that was the last to leave, and 1 where since the last step one member has come or gone
-#: and nothing else has happened.
+#: and nothing else has happened. Where notes are taken, the perturbations until the next look at
+#: Python, and the lines that are written.
 (
     ROWS,
     USED,
@@ -101,7 +102,9 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
     LOOKS,
     LEFT,
     REGULAR,
-) = range(11)
+    MOST,
+    LOGGED,
+) = range(13)
 
 #: The last two lines of ``factor``.
 ONES, HALF = -2, -1

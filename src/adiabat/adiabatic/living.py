@@ -61,7 +61,7 @@ Array = NDArray[Any]
 
 #: Lines of kernel values that are summed at once in the widest type.
 _LINES = 128
-_ROW_LINES, _SCALARS, _COUNTS = 18, 22, 11
+_ROW_LINES, _SCALARS, _COUNTS = 18, 22, 13
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 
