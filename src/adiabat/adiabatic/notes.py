@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.adiabatic.layout import (
@@ -22,7 +21,9 @@ from adiabat.adiabatic.layout import (
     PLACE,
     ROWS,
     THETA,
+    USED,
     WAITING,
+    WANTS_COLUMN,
     WANTS_PAPER,
     WANTS_ROOM,
 )
@@ -65,7 +66,20 @@ def log_line(rows: Array, kinds: Array, scalars: Array, counts: Array, log: Arra
 
 
 @compiled
-def follow_noting(
+def take_column(table: Array, slot_of: Array, counts: Array, columns: Array) -> bool:
+    """Keep the column of the row that waits in the next slot; False where there is none."""
+    slot, row = counts[USED], counts[WAITING]
+    if columns.shape[0] == 0 or slot >= table.shape[1]:
+        return False
+    for i in range(counts[ROWS]):
+        table[i, slot] = columns[row, i]
+    slot_of[row] = slot
+    counts[USED] += 1
+    return True
+
+
+@compiled
+def follow_noting(  # noqa: PLR0913, PLR0917
     table: Array,
     slot_of: Array,
     factor: Array,
@@ -76,14 +90,20 @@ def follow_noting(
     scalars: Array,
     counts: Array,
     log: Array,
+    columns: Array,
 ) -> int:
-    """Follow the path, with a line for each change of category."""
+    """Follow the path, with a line for each change of category.
+
+    ``columns`` has those of all rows, or none.
+    """
     while counts[LOGGED] < log.shape[0]:
         steps = 0 if counts[WAITING] >= 0 else 1  # who waits has only to join
         limit = min(counts[MOST], counts[PERTURBATIONS] + steps)
         state = follow(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, limit)
         if state in (PAUSED, WANTS_ROOM):
             log_line(rows, kinds, scalars, counts, log)
+        if state == WANTS_COLUMN and take_column(table, slot_of, counts, columns):
+            continue
         if state != PAUSED or counts[PERTURBATIONS] >= counts[MOST]:
             return int(state)
     return WANTS_PAPER

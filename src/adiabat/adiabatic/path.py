@@ -282,19 +282,19 @@ def comes_first(rows: Array, length: float, row: int, best: float, other: int) -
 
 
 @compiled
-def way(rows: Array, scalars: Array, row: int, rate: float) -> float:
-    """How far until a member's coefficient meets its bound, which may move itself."""
+def way(rows: Array, scalars: Array, row: int, rate: float, limit: float) -> float:
+    """How far until a member's coefficient meets its bound, which may move itself.
+
+    Infinity where that is clearly beyond a limit.
+    """
     place, theta, best = scalars[PLACE_RATE], rows[THETA, row], np.inf
     above = rate - place * rows[HIGH_PACE, row]
-    below = rate - place * rows[LOW_PACE, row]
-    if abs(above) <= _RIDING * abs(rate):
-        above = 0.0
-    if abs(below) <= _RIDING * abs(rate):
-        below = 0.0
-    if above > 0.0:
-        best = max((high_of(rows, scalars, row) - theta) / above, 0.0)
-    if below < 0.0:
-        best = min(best, max((low_of(rows, scalars, row) - theta) / below, 0.0))
+    below = place * rows[LOW_PACE, row] - rate
+    high, low = high_of(rows, scalars, row) - theta, theta - low_of(rows, scalars, row)
+    if high <= limit * above and above > _RIDING * abs(rate):
+        best = max(high / above, 0.0)
+    if low <= limit * below and below > _RIDING * abs(rate):
+        best = min(best, max(low / below, 0.0))
     return best
 
 
@@ -303,13 +303,16 @@ def first_member(
     slot_of: Array, rows: Array, slots: Array, members: Array, scalars: Array, counts: Array
 ) -> tuple[float, int]:
     """Margin to reserve, margin to error (004, Table I): the step, and the member's position."""
-    best, position = np.inf, -1
+    best, position, limit = np.inf, -1, np.inf
     for p in range(counts[MEMBERS]):
         row = members[p]
-        length = way(rows, scalars, row, slots[RATE, slot_of[row]])
+        length = way(rows, scalars, row, slots[RATE, slot_of[row]], limit)
+        if length == np.inf:
+            continue
         other = members[position] if position >= 0 else -1
-        if length < np.inf and comes_first(rows, length, row, best, other):
+        if comes_first(rows, length, row, best, other):
             best, position = length, p
+            limit = best * (1.0 + _TIE) + 2.0 * _TIE
     return best, position
 
 
@@ -339,6 +342,44 @@ def returns_at_once(kinds: Array, counts: Array, row: int, length: float) -> boo
 
 
 @compiled
+def leeway(rows: Array, kinds: Array, scalars: Array, step: float, left: Array) -> None:
+    """``may_have_come`` for all rows at once: not where something is left for a row.
+
+    Rows that are neither upper nor lower have nothing to meet.
+    """
+    bend = scalars[BEND] + step * scalars[TURN]
+    for row in range(left.shape[0]):
+        sense = 1.0 if kinds[row] == UPPER else -1.0 if kinds[row] == LOWER else 0.0
+        shift, root = scalars[BIAS] - rows[SEEN_BIAS, row], rows[ROOT, row]
+        far = (scalars[LENGTH] - rows[SEEN_AT, row] + step * scalars[SPEED]) * root
+        far += abs(shift) + step * abs(scalars[BIAS_RATE])
+        slack = 1e-9 * far + 1e-9
+        time = scalars[TIME] - rows[SEEN_TIME, row] + step
+        aside = bend - rows[SEEN_BEND, row] - time * rows[SEEN_TURN, row] + 1e-12 * bend
+        ahead = time * rows[SEEN_RATE, row] + shift + step * scalars[BIAS_RATE]
+        known = sense * ahead + aside * root
+        if rows[SEEN_LEG, row] == scalars[LEG]:
+            far = min(far, known)
+        left[row] = sense * rows[SEEN, row] - far - slack if sense != 0.0 else 1.0
+
+
+@compiled
+def likely_first(rows: Array, kinds: Array, scalars: Array, left: Array) -> int:
+    """Of the rows with nothing left, the one that comes soonest if it goes on as it was seen."""
+    best, found = np.inf, -1
+    for row in range(left.shape[0]):
+        if left[row] > 0.0 or rows[SEEN_LEG, row] != scalars[LEG]:
+            continue
+        sense = 1.0 if kinds[row] == UPPER else -1.0
+        gone = (scalars[TIME] - rows[SEEN_TIME, row]) * rows[SEEN_RATE, row]
+        ahead = rows[SEEN, row] - gone - (scalars[BIAS] - rows[SEEN_BIAS, row])
+        rate = sense * (rows[SEEN_RATE, row] + scalars[BIAS_RATE])
+        if rate > 0.0 and sense * ahead < best * rate:
+            best, found = sense * ahead / rate, row
+    return found
+
+
+@compiled
 def first_outsider(
     table: Array,
     rows: Array,
@@ -348,13 +389,22 @@ def first_outsider(
     counts: Array,
     limit: float,
 ) -> tuple[float, int]:
-    """Error, reserve or unlearned to margin (004, Table I): the step, and the row or -1."""
-    best, found = limit, -1
-    for row in range(counts[ROWS]):
-        kind = kinds[row]
-        if kind not in (UPPER, LOWER):
+    """Error, reserve or unlearned to margin (004, Table I): the step, and the row or -1.
+
+    The one that is likely to be the first is looked at first, so that few others have to be.
+    """
+    best, found, n = limit, -1, counts[ROWS]
+    left = np.zeros(n)
+    leeway(rows, kinds, scalars, limit if limit < np.inf else 0.0, left)
+    likely = likely_first(rows, kinds, scalars, left)
+    for k in range(-1, n):
+        row = likely if k < 0 else k
+        if row < 0 or (k == likely and k >= 0) or kinds[row] not in (UPPER, LOWER):
             continue
-        if best < np.inf and not may_have_come(rows, kind, scalars, row, best):
+        kind = kinds[row]
+        if limit < np.inf and left[row] > 0.0:
+            continue
+        if best < limit and not may_have_come(rows, kind, scalars, row, best):
             continue
         error, rate = look(table, rows, slots, scalars, counts, row)
         if kind == LOWER:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, LOGGED, MOST, WANTS_PAPER
+from adiabat.adiabatic.layout import BIAS, LOGGED, MOST, USED, WANTS_PAPER
 from adiabat.adiabatic.living import Living
 from adiabat.adiabatic.notes import (
     BIAS_START,
     FLAT,
-    FREE,
     FROM,
     LAST_CHANGE,
     LAST_MEMBER,
@@ -21,13 +20,12 @@ from adiabat.adiabatic.notes import (
     START,
     STOP,
     TO,
-    TOTAL,
     follow_noting,
     keep_piece,
     log_line,
     write_down,
 )
-from adiabat.adiabatic.trail import ERROR, MARGIN, RESERVE, Piece
+from adiabat.adiabatic.trail import ERROR, RESERVE, Piece
 from adiabat.growing_gram import grown, require_memory
 
 Array = NDArray[Any]
@@ -108,12 +106,14 @@ class Survey(Journey):
     # -- while the loops are under way
 
     def _run(self, most: int) -> int:
-        counts, outcome = self.living.counts, WANTS_PAPER
+        living, outcome = self.living, WANTS_PAPER
+        counts = living.counts
         counts[MOST] = most
         while outcome == WANTS_PAPER:
-            outcome = int(follow_noting(*self.living.state, self._log))
+            outcome = int(follow_noting(*living.state, self._log, living.gram.foreseen))
             if counts[LOGGED] == len(self._log):
                 self._write()
+        living.gram.own_slots(int(counts[USED]))
         return outcome
 
     def _follow(self, limit: int) -> None:
@@ -154,6 +154,9 @@ class Survey(Journey):
         n, pieces = self.living.n, 2 * self._ends.shape[1]
         members, changes = 2 * len(self._names) + n, 2 * self._changes.shape[1] + n
         require_memory(n, self.living.size, 7 * pieces + 3 * members + 2 * changes)
-        self._ends, self._marks = grown(self._ends, (4, pieces)), grown(self._marks, (3, pieces + 1))
+        self._ends, self._marks = (
+            grown(self._ends, (4, pieces)),
+            grown(self._marks, (3, pieces + 1)),
+        )
         self._names, self._at = grown(self._names, (members,)), grown(self._at, (2, members))
         self._changes = grown(self._changes, (2, changes))

@@ -208,25 +208,32 @@ class Trail:
         names = np.concatenate([piece.members for piece in self.pieces])
         return last, names, np.array([starts, ends])
 
+    def _shares(self, numbers: Array, C: Array) -> tuple[Array, Array]:
+        """How much of the way along each piece is done at each place, and the bias there."""
+        pieces = [self.pieces[k] for k in numbers]
+        shares = np.array([piece.share(c) for piece, c in zip(pieces, C.tolist(), strict=True)])
+        bias = np.array([piece.bias for piece in pieces])
+        return shares, (1.0 - shares) * bias[:, 0] + shares * bias[:, 1]
+
     def stretch(self, C: Array) -> Stretch:
         """What there is to know of some finite places, in order of C."""
         (where, rows, became), (last, members, at) = self._turns, self._members
-        numbers = np.array([self.number(place) for place in C])
-        pieces, first, final = [self.pieces[k] for k in numbers], numbers[0], numbers[-1]
+        numbers = np.searchsorted(self.C, C, side="right") - 1
+        numbers = np.clip(numbers, 0, len(self.pieces) - 1)
+        first, final = int(numbers[0]), int(numbers[-1])
         turned = slice(*np.searchsorted(where, (first, final), side="right"))
-        active = np.unique(np.append(members[last[first] : last[final + 1]], rows[turned]))
+        is_active = np.zeros(len(self), dtype=bool)
+        is_active[members[last[first] : last[final + 1]]] = is_active[rows[turned]] = True
+        active = np.flatnonzero(is_active)
         place = np.empty(len(self), dtype=np.int64)
         place[active] = np.arange(len(active))
-        before = self.categories(int(first))
+        before = self.categories(first)
         categories = np.empty((len(C), len(active)), dtype=np.int64)
         categories[0] = before[active]
         spread_categories(categories, place, numbers, where[turned], rows[turned], became[turned])
         theta, own = np.empty(categories.shape), self.signed[active]
-        shares = np.array([piece.share(c) for piece, c in zip(pieces, C, strict=True)])
-        spread_coefficients(
-            theta, categories, own, place, numbers, last, members, at, shares, C
-        )
-        bias = np.array([piece.bias_at(c) for piece, c in zip(pieces, C, strict=True)])
+        shares, bias = self._shares(numbers, C)
+        spread_coefficients(theta, categories, own, place, numbers, last, members, at, shares, C)
         resting = self.signed * (before == ERROR)
         resting[active] = 0.0
         return Stretch(C, bias, active, theta, categories == MARGIN, resting)

@@ -143,9 +143,7 @@ class _Proof:
             block = self.demand.kernel.block(self.prepared.take(lines), others)
             yield lines, support, np.ascontiguousarray(np.asarray(block).T)
 
-    def _look(
-        self, one: Stretch, lines: slice, values: Array, rest: Array, worst: Array
-    ) -> None:
+    def _look(self, one: Stretch, lines: slice, values: Array, rest: Array, worst: Array) -> None:
         """Note by how much the worst of some rows breaks its condition at each place."""
         signed, target = self.trail.signed[lines], self.demand.target[lines]
         senses = np.where(one.resting[lines] == 0.0, 1.0, -1.0) * np.sign(signed)
