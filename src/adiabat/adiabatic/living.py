@@ -306,10 +306,10 @@ class Living:
         self.slots[MOVED] = 0.0
 
     def renew(self) -> None:
-        """Compute every error from nothing."""
+        """Compute every error from kernel values alone; those of members are there."""
         gram, n = self.gram, self.n
         support = np.flatnonzero(self.theta)
-        own = gram.expanded(support, self.theta[support])
+        own = gram.times(support, self.theta[support])
         self.rows[BASE, :n] = self.target - own - self.scalars[BIAS]
         self.slots[MOVED] = 0.0
         self.scalars[BASE_BIAS] = self.scalars[BIAS]
