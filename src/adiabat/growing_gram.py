@@ -26,7 +26,10 @@ Array = NDArray[Any]
 SPARE_COLUMNS = 32
 #: Arrays above so many bytes are spoken of, and are asked for only where there is room for them.
 NOTABLE = 64 << 20
-
+#: Lines of a tile that are written together: where the table is transposed, they stay in the
+#: cache meanwhile.
+_STRIP = 32
+#: What is foreseen where nothing is.
 _NO_LINES = np.empty((0, 0))
 
 _logger = logging.getLogger("adiabat")
@@ -241,7 +244,10 @@ class OwnColumns:
             part = prepared.take(lines)
             for j in range(0, len(rows), TILE_COLUMNS):
                 columns = slice(j, min(j + TILE_COLUMNS, len(rows)))
-                table[lines, columns] = self._kernel.block(part, some.take(columns))
+                block = self._kernel.block(part, some.take(columns))
+                for k in range(0, len(block), _STRIP):
+                    strip = block[k : k + _STRIP]
+                    table[i + k : i + k + len(strip), columns] = strip
         self.evaluations += len(prepared) * len(rows)
 
     def times(self, rows: Array, weights: Array) -> Array:
@@ -450,7 +456,7 @@ class GrowingGram:
             room = np.zeros((len(self.slot_of), columns))
         for i in range(0, len(self), TILE_ROWS):  # fresh memory for all at once would cost more
             lines = slice(i, min(i + TILE_ROWS, len(self)))
-            room[lines, :count] = self.table[lines, slots]
+            room[lines, :count] = self.table[lines].take(slots, axis=1)
         room[: len(self), count:] = 0.0
         self.table = room
         self.slot_of[: len(self)] = -1

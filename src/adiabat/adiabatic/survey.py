@@ -32,8 +32,9 @@ Array = NDArray[Any]
 
 #: Lines of the log, and the numbers that it has at most where rows are many.
 _LINES, _NUMBERS = 128, 1_000_000
-#: Pieces for which there is room at first.
-_PIECES = 64
+#: Pieces, and numbers for each row, for which there is room at first. Only what is used of it
+#: takes memory.
+_PIECES, _ROOM = 1024, 128
 
 
 class Survey(Journey):
@@ -60,7 +61,7 @@ class Survey(Journey):
         categories[living.inside] = RESERVE  # it becomes a member with the first line
         self._book = np.array([categories, np.full(n, -1)])
         self._ends, self._marks = np.zeros((4, _PIECES)), np.zeros((3, _PIECES + 1), dtype=np.int64)
-        self._at, self._names = np.zeros((2, 2 * n)), np.zeros(2 * n, dtype=np.int64)
+        self._at, self._names = np.zeros((2, _ROOM * n)), np.zeros(_ROOM * n, dtype=np.int64)
         self._changes = np.zeros((2, 2 * n), dtype=np.int64)
         self._ends[: STOP + 1] = C
         self._ends[BIAS_START:] = living.scalars[BIAS]
