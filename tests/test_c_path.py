@@ -423,3 +423,22 @@ def test_pima_from_a_tenth_to_a_hundred():
     assert path.kkt_violation.shape == path.C.shape
     assert path.kkt_violation.max() <= 1e-9
     agree(path, model, X, y, most=6)
+    below = path.decision_function(X, np.nextafter(path.C[1:], 0.0))
+    assert np.abs(below - path.decision_function(X, path.C[1:])).max() <= EXACT
+
+
+def test_a_path_that_is_noted_without_all_kernel_values_at_hand_is_the_same(monkeypatch):
+    X, y = drawn(90)
+    model = SVC(gamma=0.5).fit(X, y)
+    foreseen = model.c_path(0.05, 20.0)
+    monkeypatch.setattr("adiabat.adiabatic.c_path._FEW_ROWS", 0)
+    monkeypatch.setattr("adiabat.adiabatic.survey._NUMBERS", 0)  # two lines of the log at a time
+    monkeypatch.setattr("adiabat.adiabatic.survey._PIECES", 4)
+    monkeypatch.setattr("adiabat.adiabatic.survey._ROOM", 2)
+    plain = model.c_path(0.05, 20.0)
+    assert plain.kernel_evaluations != foreseen.kernel_evaluations
+    assert np.abs(plain.C / foreseen.C - 1.0).max() <= 1e-12
+    assert [event[1:] for event in plain.events] == [event[1:] for event in foreseen.events]
+    places = np.geomspace(0.05, 20.0, 50)
+    values = plain.decision_function(X, places)
+    assert np.abs(values - foreseen.decision_function(X, places)).max() <= 1e-12

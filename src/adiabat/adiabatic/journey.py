@@ -50,6 +50,7 @@ from adiabat.adiabatic.layout import (
     PATIENT,
     PAUSED,
     PULL,
+    REGULAR,
     ROOT,
     SCALE,
     STRETCHING,
@@ -251,7 +252,7 @@ class Journey:
         living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), energy
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
-        living.counts[LEFT] = -1
+        living.counts[LEFT], living.counts[REGULAR] = -1, 0
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
@@ -290,13 +291,17 @@ class Journey:
         while outcome != DONE:
             if outcome == PAUSED:
                 most = min(limit, living.perturbations + self._look_around())
-            outcome = follow(*living.state, most)
+            outcome = self._run(most)
             if outcome == WANTS_COLUMN:
                 living.want_column(int(living.counts[WAITING]))
             elif outcome == WANTS_ROOM:
                 living.make_factor_room()
             elif outcome == ENDLESS or living.perturbations >= limit:
                 raise LostError(f"the path has no end after {living.perturbations} perturbations")
+
+    def _run(self, most: int) -> int:
+        """Follow the path as far as that goes without Python."""
+        return int(follow(*self.living.state, most))
 
     def _look_around(self) -> int:
         """How many perturbations there are to be until the next look."""

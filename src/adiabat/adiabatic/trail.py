@@ -80,6 +80,69 @@ def fill(
         theta[members[p]] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
 
 
+@compiled
+def spread_categories(
+    spread: Array, place: Array, numbers: Array, where: Array, rows: Array, became: Array
+) -> None:
+    """What some rows are on each of some pieces, of what they were on the first one."""
+    turn = 0
+    for j in range(1, spread.shape[0]):
+        spread[j] = spread[j - 1]
+        while turn < where.shape[0] and where[turn] <= numbers[j]:
+            spread[j, place[rows[turn]]] = became[turn]
+            turn += 1
+
+
+@compiled
+def spread_coefficients(
+    spread: Array,
+    categories: Array,
+    signed: Array,
+    place: Array,
+    numbers: Array,
+    last: Array,
+    members: Array,
+    at: Array,
+    shares: Array,
+    C: Array,
+) -> None:
+    """The coefficients of some rows, each at its place, so far along some pieces."""
+    for j in range(spread.shape[0]):
+        k, share = numbers[j], shares[j]
+        for p in range(signed.shape[0]):
+            spread[j, p] = C[j] * signed[p] if categories[j, p] == ERROR else 0.0
+        for m in range(last[k], last[k + 1]):
+            p = place[members[m]]
+            bound, value = C[j] * signed[p], (1.0 - share) * at[0, m] + share * at[1, m]
+            spread[j, p] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Some places of a trail, one after the other.
+
+    Attributes
+    ----------
+    C, bias : ndarray
+        C and the bias at each.
+    active : ndarray
+        The rows that are on the margin, or turn, at any of them.
+    theta : ndarray
+        A line for each place: the coefficients of those.
+    free : ndarray
+        Whether they are on the margin there.
+    resting : ndarray
+        The coefficients of all others for C = 1; they go with C.
+    """
+
+    C: Array
+    bias: Array
+    active: Array
+    theta: Array
+    free: Array
+    resting: Array
+
+
 class Trail:
     """All pieces of one machine's path, from its lowest C to its highest.
 
@@ -135,6 +198,45 @@ class Trail:
         found = np.zeros(len(self), dtype=np.int8)
         found[rows[:count]] = became[:count]  # what came last stays
         return found
+
+    @cached_property
+    def _members(self) -> tuple[Array, Array, Array]:
+        """All members of all pieces: where those of each end, who, and both coefficients."""
+        last = np.cumsum([0, *(len(piece.members) for piece in self.pieces)])
+        starts = np.concatenate([piece.at_start for piece in self.pieces])
+        ends = np.concatenate([piece.at_end for piece in self.pieces])
+        names = np.concatenate([piece.members for piece in self.pieces])
+        return last, names, np.array([starts, ends])
+
+    def _shares(self, numbers: Array, C: Array) -> tuple[Array, Array]:
+        """How much of the way along each piece is done at each place, and the bias there."""
+        pieces = [self.pieces[k] for k in numbers]
+        shares = np.array([piece.share(c) for piece, c in zip(pieces, C.tolist(), strict=True)])
+        bias = np.array([piece.bias for piece in pieces])
+        return shares, (1.0 - shares) * bias[:, 0] + shares * bias[:, 1]
+
+    def stretch(self, C: Array) -> Stretch:
+        """What there is to know of some finite places, in order of C."""
+        (where, rows, became), (last, members, at) = self._turns, self._members
+        numbers = np.searchsorted(self.C, C, side="right") - 1
+        numbers = np.clip(numbers, 0, len(self.pieces) - 1)
+        first, final = int(numbers[0]), int(numbers[-1])
+        turned = slice(*np.searchsorted(where, (first, final), side="right"))
+        is_active = np.zeros(len(self), dtype=bool)
+        is_active[members[last[first] : last[final + 1]]] = is_active[rows[turned]] = True
+        active = np.flatnonzero(is_active)
+        place = np.empty(len(self), dtype=np.int64)
+        place[active] = np.arange(len(active))
+        before = self.categories(first)
+        categories = np.empty((len(C), len(active)), dtype=np.int64)
+        categories[0] = before[active]
+        spread_categories(categories, place, numbers, where[turned], rows[turned], became[turned])
+        theta, own = np.empty(categories.shape), self.signed[active]
+        shares, bias = self._shares(numbers, C)
+        spread_coefficients(theta, categories, own, place, numbers, last, members, at, shares, C)
+        resting = self.signed * (before == ERROR)
+        resting[active] = 0.0
+        return Stretch(C, bias, active, theta, categories == MARGIN, resting)
 
     def _filled(self, categories: Array, piece: Piece, C: float) -> Array:
         """All coefficients."""
