@@ -1,5 +1,6 @@
 """The path of C: at every place the model that a fresh fit gives, with a proof for each."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat import SVC, ExactnessError, NotSeparableError, SolverError
 from adiabat.adiabatic.c_path import path_of
 from adiabat.adiabatic.keeper import Demand
+from adiabat.adiabatic.trail import Trail
+from adiabat.adiabatic.trail_proof import proved
 from adiabat.kernels import RBF, rows_of
 from adiabat.solvers.monitor import Monitor
 from tests import collection, datasets, oracle
@@ -183,6 +186,29 @@ def test_decision_values_are_linear_between_breakpoints():
     middles = 0.5 * (path.C[1:] + path.C[:-1])
     between = path.decision_function(X, middles)
     assert np.abs(between - 0.5 * (at[:, 1:] + at[:, :-1])).max() <= 1e-12
+
+
+@pytest.mark.parametrize("end", ["at_start", "at_end", "bias"])
+@pytest.mark.parametrize("place", [1, 7, -2])
+def test_the_proof_sees_both_ends_of_every_piece(end, place):
+    X, y = drawn()
+    trail = SVC(gamma=0.5).fit(X, y).c_path(0.05, 10.0)._trails[0]  # noqa: SLF001
+    demand = Demand(RBF(0.5), rows_of(X), *_asked(y))
+    assert proved(trail, demand).max() <= 1e-9
+    wrong = list(trail.pieces)
+    piece = wrong[place]
+    other = (piece.bias[0], piece.bias[1] + 1e-6)
+    if end != "bias":
+        other = getattr(piece, end).copy()
+        other[0] += 1e-6
+    wrong[place] = replace(piece, **{end: other})
+    with pytest.raises(SolverError, match="the path violates"):
+        proved(Trail(trail.signed, wrong, 0, 0), demand)
+
+
+def _asked(y):
+    signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    return signs, np.minimum(signs, 0.0), np.maximum(signs, 0.0), np.zeros(len(y))
 
 
 def test_the_path_does_not_depend_on_where_the_model_stands():

@@ -117,6 +117,52 @@ def spread_coefficients(
             spread[j, p] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
 
 
+@compiled
+def from_bound(value: float, bound: float) -> float:
+    """How far a coefficient is from both of its bounds."""
+    return min(abs(value), abs(value - bound))
+
+
+@compiled
+def measure_gaps(
+    signed: Array,
+    last: Array,
+    members: Array,
+    at: Array,
+    first: Array,
+    turned: Array,
+    C: Array,
+    gaps: Array,
+) -> None:
+    """By how much coefficients differ where each piece but the first begins, at the most.
+
+    Who is a member on one side only has to be at a bound there; who turned and is on neither has
+    leapt from one bound to the other.
+    """
+    n = signed.shape[0]
+    before, value_before, after = np.full(n, -1), np.empty(n), np.full(n, -1)
+    for k in range(1, last.shape[0] - 1):
+        worst = 0.0
+        for m in range(last[k - 1], last[k]):
+            before[members[m]], value_before[members[m]] = k, at[1, m]
+        for m in range(last[k], last[k + 1]):
+            row, value = members[m], at[0, m]
+            after[row] = k
+            if before[row] == k:
+                worst = max(worst, abs(value - value_before[row]))
+            else:
+                worst = max(worst, from_bound(value, C[k] * signed[row]))
+        for m in range(last[k - 1], last[k]):
+            row = members[m]
+            if after[row] != k:
+                worst = max(worst, from_bound(at[1, m], C[k] * signed[row]))
+        for t in range(first[k], first[k + 1]):
+            row = turned[t]
+            if before[row] != k and after[row] != k:
+                worst = max(worst, abs(C[k] * signed[row]))
+        gaps[k] = worst
+
+
 @dataclass(frozen=True, eq=False)
 class Stretch:
     """Some places of a trail, one after the other.
@@ -178,11 +224,6 @@ class Trail:
         """Whether nothing changes any more beyond the last C."""
         return bool(np.isinf(self.pieces[-1].end))
 
-    def number(self, C: float) -> int:
-        """Which piece a C is on; where two meet, the upper one."""
-        found = int(np.searchsorted(self.C, C, side="right")) - 1
-        return min(max(found, 0), len(self.pieces) - 1)
-
     @cached_property
     def _turns(self) -> tuple[Array, Array, Array]:
         """All that changed: on which piece, which row, to what."""
@@ -215,11 +256,24 @@ class Trail:
         bias = np.array([piece.bias for piece in pieces])
         return shares, (1.0 - shares) * bias[:, 0] + shares * bias[:, 1]
 
-    def stretch(self, C: Array) -> Stretch:
-        """What there is to know of some finite places, in order of C."""
+    def numbers(self, C: Array) -> Array:
+        """Which piece each of some values of C is on; where two meet, the upper one."""
+        found = np.searchsorted(self.C, C, side="right") - 1
+        return np.clip(found, 0, len(self.pieces) - 1)
+
+    def gaps(self) -> Array:
+        """By how much coefficients or bias differ where a piece begins and the last one ends."""
+        (where, rows, _), (last, members, at) = self._turns, self._members
+        gaps, count = np.zeros(len(self.pieces)), np.arange(len(self.pieces) + 1)
+        first = np.searchsorted(where, count)
+        measure_gaps(self.signed, last, members, at, first, rows, self.C, gaps)
+        bias = np.array([piece.bias for piece in self.pieces])
+        gaps[1:] = np.maximum(gaps[1:], np.abs(bias[1:, 0] - bias[:-1, 1]))
+        return gaps
+
+    def stretch(self, C: Array, numbers: Array) -> Stretch:
+        """What there is to know of some finite places on some pieces, in order of both."""
         (where, rows, became), (last, members, at) = self._turns, self._members
-        numbers = np.searchsorted(self.C, C, side="right") - 1
-        numbers = np.clip(numbers, 0, len(self.pieces) - 1)
         first, final = int(numbers[0]), int(numbers[-1])
         turned = slice(*np.searchsorted(where, (first, final), side="right"))
         is_active = np.zeros(len(self), dtype=bool)
@@ -248,15 +302,14 @@ class Trail:
 
     def at(self, C: float) -> tuple[Array, float]:
         """Coefficients and bias at a C."""
-        number = self.number(C)
+        number = int(self.numbers(np.array([C]))[0])
         piece = self.pieces[number]
         return self._filled(self.categories(number), piece, C), piece.bias_at(C)
 
     def walk(self, places: Array) -> Iterator[tuple[Array, float, Array]]:
         """Coefficients, bias and members at each of many places, in order of C."""
         reached, categories = -1, np.zeros(len(self), dtype=np.int8)
-        for C in places:
-            number = self.number(C)
+        for C, number in zip(places, self.numbers(places).tolist(), strict=True):
             for passed in self.pieces[reached + 1 : number + 1]:
                 categories[passed.changed] = passed.became
             reached, piece = number, self.pieces[number]

@@ -1,7 +1,8 @@
 """The proof of a trail: at every C that stands in it, from kernel values computed anew.
 
 Between two of them coefficients, bias and so all errors are linear in C and the categories stay,
-so that no condition is violated by more than at the ends.
+so that no condition is violated by more than at the ends. Where two pieces meet, that is looked at
+from above, and from below as well where they do not meet to rounding.
 
 Most rows keep to zero, or to C times their weight, at many places in a row. There only the others
 take part in a product for each place: K theta = K_A theta_A + C h, where h is one vector for all.
@@ -29,6 +30,8 @@ Array = NDArray[Any]
 _PLACES, _NUMBERS = 64, 4_000_000
 #: The bars of ``certificate.py``.
 _FLOOR, _ROUNDINGS = 1e-9, 64.0
+#: Pieces meet where coefficients and bias differ by no more than this part of the largest bound.
+_MEETING = 64.0 * EPS
 
 
 def proved(trail: Trail, demand: Demand) -> Array:
@@ -93,16 +96,29 @@ class _Proof:
 
     def violations(self) -> Array:
         """The violation at each place, none of them beyond its bar."""
-        first, places = 0, self.trail.C
+        trail = self.trail
+        self._look_at(trail.C, trail.numbers(trail.C), self.worst)
+        largest = trail.C[: len(trail.pieces)] * np.abs(trail.signed).max(initial=0.0)
+        apart = np.flatnonzero(trail.gaps() > _MEETING * np.maximum(largest, 1.0))
+        if len(apart):
+            below = np.zeros(len(apart))
+            self._look_at(trail.C[apart], apart - 1, below)
+            self.worst[apart] = np.maximum(self.worst[apart], below)
+        return self.worst
+
+    def _look_at(self, places: Array, numbers: Array, worst: Array) -> None:
+        """Note the violation at each of some places on some pieces, in order of both."""
         some: list[Stretch] = []
+        first = 0
         for start in range(0, len(places), _PLACES):
-            some.append(self.trail.stretch(places[start : start + _PLACES]))
+            part = slice(start, start + _PLACES)
+            some.append(self.trail.stretch(places[part], numbers[part]))
             self._require_equality(some[-1])
             if sum(one.theta.size for one in some) > _NUMBERS:
-                self._check(some, first)
+                self._check(some, worst[first:])
                 some, first = [], start + _PLACES
-        self._check(some, first)
-        return self.worst
+        if some:
+            self._check(some, worst[first:])
 
     def _require_equality(self, stretch: Stretch) -> None:
         """The coefficients add up to what they have to."""
@@ -114,9 +130,9 @@ class _Proof:
         bars = _ROUNDINGS * EPS * np.maximum(sums, 1.0)
         self._require(np.abs(totals - self.demand.total), bars, stretch.C, "the equality")
 
-    def _check(self, some: list[Stretch], first: int) -> None:
+    def _check(self, some: list[Stretch], found: Array) -> None:
         """The optimality conditions of all rows, in tiles whose kernel values serve them all."""
-        parts = [self.worst[first + _PLACES * k :][: len(one.C)] for k, one in enumerate(some)]
+        parts = [found[_PLACES * k :][: len(one.C)] for k, one in enumerate(some)]
         for lines, support, values in self._tiles(some):
             at_rest = np.array([one.resting[support] for one in some]) @ values
             for one, rest, worst in zip(some, at_rest, parts, strict=True):
