@@ -1,5 +1,7 @@
 """Leave-one-out and its kin: each answer is that of a fit that never saw the row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +20,12 @@ from sklearn.model_selection import (
 )
 
 from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat.adiabatic.leaving import Leaving, Ways
+from adiabat.adiabatic.tableau import Optimum, tableau_of
+from adiabat.gram import Gram
+from adiabat.kernels import RBF, rows_of
+from adiabat.problem import classification
+from adiabat.solvers.solve import solve
 from tests import collection, datasets, oracle
 from tests.test_editing import WORDS, drawn, gaussian
 from tests.test_progress import seen
@@ -114,6 +122,26 @@ def test_values_on_pima_are_those_of_the_oracle(pima):
         truth = oracle.solve(kernel[np.ix_(kept, kept)], y[kept], 1.0)
         value = truth.decide(kernel[[position]][:, kept])[0]
         assert values[position] == pytest.approx(value, abs=EXACT)
+
+
+@pytest.mark.parametrize("stretch", [0.0, 0.02])
+@pytest.mark.parametrize("bias", [None, 0.3])
+def test_no_way_of_ordinary_rows_is_lost(bias, stretch):
+    """An error in the matrix would cost answers, which are then found one by one, and be slow."""
+    X, y = drawn(80)
+    signs = np.where(y == y[0], 1.0, -1.0)
+    kernel, rows = RBF(0.5), rows_of(X)
+    problem = classification(Gram(kernel, rows), signs, np.ones(80), bias)
+    answer = solve(problem)
+    bounds = problem.low, problem.high
+    prepared, loose = kernel.prepare(rows, np.float64), bias is None
+    optimum = Optimum(
+        kernel, prepared, signs, *bounds, np.zeros(80), answer.theta, answer.bias, loose
+    )
+    ways = Ways.of([np.array([row]) for row in range(80)])
+    ways = replace(ways, stretches=np.full((80, 2), stretch))
+    answers = Leaving(tableau_of(optimum)).answers(ways, hasty=False, heed=[].append)
+    assert answers.proved.all()
 
 
 # ---------------------------------------------------------------- folds and groups
