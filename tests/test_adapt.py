@@ -548,7 +548,7 @@ def test_coefficients_that_grow_by_far_do_not_grow_the_rounding_of_errors(lowest
     model = SVC(C=lowest, gamma=0.5).fit(X, y)
     while model.C < 1.0:
         model.adapt(C=min(factor * model.C, 1.0))
-        assert model.last_change_.solved == 0
+        assert factor == np.inf or model.last_change_.solved == 0
     is_fresh(model, X, y)
 
 
