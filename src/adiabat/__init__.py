@@ -11,15 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adiabat import errors, kernels, model_selection
-    from adiabat.errors import AdiabatError, ExactnessError, NotSeparableError, SolverError
+    from adiabat.errors import (
+        AdiabatError,
+        ExactnessError,
+        ModelFileError,
+        NotSeparableError,
+        SolverError,
+    )
     from adiabat.estimators.svc import SVC
+    from adiabat.persistence.saving import load, save
 
 _HOME = {
     "SVC": "adiabat.estimators.svc",
     "AdiabatError": "adiabat.errors",
     "ExactnessError": "adiabat.errors",
     "NotSeparableError": "adiabat.errors",
+    "ModelFileError": "adiabat.errors",
     "SolverError": "adiabat.errors",
+    "load": "adiabat.persistence.saving",
+    "save": "adiabat.persistence.saving",
 }
 _MODULES = {"errors", "kernels", "model_selection"}
 
@@ -27,11 +37,14 @@ __all__ = [
     "SVC",
     "AdiabatError",
     "ExactnessError",
+    "ModelFileError",
     "NotSeparableError",
     "SolverError",
     "errors",
     "kernels",
+    "load",
     "model_selection",
+    "save",
 ]
 
 
