@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from adiabat import SVC, NotSeparableError, Pipeline, growing_gram, make_pipeline
 from adiabat.errors import BusyError
-from tests.test_forgetting import left_of
+from tests.test_forgetting import Remains, left_of, near
 from tests.test_pipeline import alike, both_ways, columns_by_name, drawn, person_frame, seen
 from tests.test_progress import Interruptible
 from tests.test_readers import Readers, Visited, frequent_turns  # noqa: F401
@@ -64,6 +64,17 @@ def test_no_byte_of_unlearned_rows_is_left(kind):
     traces += before.ravel().tolist()
     assert left_of(model, traces) == []
     assert left_of(model.reweight(ids[0], 1.0), traces) == []
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_rows_that_the_others_are_measured_from_are_forgotten(rows):
+    X, y = drawn()
+    X[:, 1] = np.where(np.arange(40) < rows, 1234.56789, X[:, 1])  # the same for the first ones
+    model = make_pipeline(FunctionTransformer(), SVC(gamma=0.5), restandardise=True)
+    model.partial_fit(X[:rows], y[:rows]).partial_fit(X[rows:], y[rows:])
+    model.unlearn(range(rows))
+    assert left_of(model, X[:rows].ravel().tolist()) == []
+    assert not near(Remains(model), X[:rows])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
