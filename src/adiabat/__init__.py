@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     )
     from adiabat.estimators.svc import SVC
     from adiabat.persistence.saving import load, save
+    from adiabat.pipeline import Pipeline, make_pipeline
 
 _HOME = {
     "SVC": "adiabat.estimators.svc",
+    "Pipeline": "adiabat.pipeline",
+    "make_pipeline": "adiabat.pipeline",
     "AdiabatError": "adiabat.errors",
     "ExactnessError": "adiabat.errors",
     "NotSeparableError": "adiabat.errors",
@@ -39,10 +42,12 @@ __all__ = [
     "ExactnessError",
     "ModelFileError",
     "NotSeparableError",
+    "Pipeline",
     "SolverError",
     "errors",
     "kernels",
     "load",
+    "make_pipeline",
     "model_selection",
     "save",
 ]
