@@ -179,6 +179,7 @@ class Absence:
         self.stretches = self._own_stretches()
         self._keeper: Keeper | None = None
         self._at = machine
+        self._bounded: dict[tuple[float, ...], Machine] = {}
 
     def _own_stretches(self) -> Array:
         """How the bounds of the negative and the positive class move; infinite ones do not."""
@@ -343,7 +344,20 @@ class Absence:
         return replace(task, bounds=bounds, ridge=None if task.ridge is None else task.ridge / part)
 
     def _one_by_one(self, group: int, rows: Array) -> Array:
-        """f of the rows of a group, by path or solver, whichever is likely to cost less."""
+        """f of the rows of a group by the machine without it.
+
+        Rows of other machines alone only move bounds; many of them in the same way.
+        """
+        inside = self.place[slice(*self.question.firsts[group : group + 2])] >= 0
+        if inside.any():
+            return self._values_by(self._machine_without(group), rows)
+        moved = tuple(self.stretches[group].tolist())
+        if moved not in self._bounded:
+            self._bounded[moved] = self._machine_without(group)
+        return self._values_by(self._bounded[moved], rows)
+
+    def _machine_without(self, group: int) -> Machine:
+        """The machine without a group, by path or solver, whichever is likely to cost less."""
         task = self._task_without(group)
         everyone = np.arange(len(self.rows))
         other_kernel = task.ridge is not None and self.stretches.any()
@@ -351,7 +365,7 @@ class Absence:
         near = path_cost(task, self._at, everyone) <= solver_cost(self._at)
         if near and not other_kernel:
             machine = self._moved(task, everyone)
-        return self._values_by(machine or self._solved(task), rows)
+        return machine or self._solved(task)
 
     def _moved(self, task: Task, everyone: Array) -> Machine | None:
         """The machine moved to where a task has its optimum; None where the way was lost."""
