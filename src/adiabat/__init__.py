@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from adiabat import errors, kernels, model_selection
     from adiabat.errors import AdiabatError, ExactnessError, NotSeparableError, SolverError
     from adiabat.estimators.svc import SVC
+    from adiabat.pipeline import Pipeline, make_pipeline
 
 _HOME = {
     "SVC": "adiabat.estimators.svc",
+    "Pipeline": "adiabat.pipeline",
+    "make_pipeline": "adiabat.pipeline",
     "AdiabatError": "adiabat.errors",
     "ExactnessError": "adiabat.errors",
     "NotSeparableError": "adiabat.errors",
@@ -28,9 +31,11 @@ __all__ = [
     "AdiabatError",
     "ExactnessError",
     "NotSeparableError",
+    "Pipeline",
     "SolverError",
     "errors",
     "kernels",
+    "make_pipeline",
     "model_selection",
 ]
 

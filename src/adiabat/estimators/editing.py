@@ -15,6 +15,8 @@ from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.changes import Change, told
 from adiabat.estimators.edits import (
     Edit,
+    bare,
+    clad,
     column_names,
     founded,
     joined,
@@ -43,6 +45,7 @@ from adiabat.estimators.validation import (
     Examples,
     Names,
     checked_examples,
+    checked_features,
     checked_labels,
     checked_values,
     checked_weight,
@@ -391,6 +394,28 @@ class Editing(FittedAttributes):
             self._change(verb, edit)
         self._warn_if_unfinished(4)
         return self
+
+    def _retransform(
+        self, verb: str, edited: Callable[[Examples], Edit], seen: Callable[[Edit], Any]
+    ) -> Any:
+        """Make an edit that names the rows held, and have them all seen with other features.
+
+        That is a change of kernel for those that stay, unless nothing is another for them.
+        """
+
+        def edit() -> Edit:
+            model = self._fitted
+            if is_pairwise(model.kernel):
+                raise ValueError(
+                    "kernel: 'precomputed' has lines of a kernel matrix for rows, which nothing "
+                    "can be made of anew; wanted a kernel of features"
+                )
+            made = edited(bare(model.examples))
+            if not len(made.examples):
+                return made
+            return clad(made, model.examples.rows, checked_features(self, seen(made)))
+
+        return self._edit(verb, edit)
 
     def _change(
         self, verb: str, edited: Callable[[], Edit], settings: dict[str, Any] | None = None

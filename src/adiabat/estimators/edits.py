@@ -42,12 +42,15 @@ class Edit:
         The same, but only NEW where the id is new.
     named : int
         How many rows were spoken of.
+    transformed : bool
+        Whether the features of all rows may be others, so that it is as if the kernel were.
     """
 
     examples: Examples
     origin: Array
     stayed: Array
     named: int
+    transformed: bool = False
 
 
 def positions_of(examples: Examples, ids: Array) -> Array:
@@ -205,6 +208,38 @@ def revised(
     edit = relabelled(known, positions, examples.labels[positions] if labels is None else labels)
     everyone[positions] = NEW
     return replace(edit, origin=everyone)
+
+
+def bare(examples: Examples) -> Examples:
+    """The same rows without their features, which are to be made anew."""
+    return replace(examples, rows=Rows(np.empty((len(examples), 0))))
+
+
+def clad(edit: Edit, held: Rows, values: Any) -> Edit:
+    """An edit of bare rows with the features that they have afterwards.
+
+    Where no more of the rows that stay have other features than were spoken of, it is an edit
+    like any other; else all of them have been transformed.
+    """
+    kept = np.flatnonzero(edit.stayed != NEW)
+    before = edit.stayed[kept]
+    other = _differ(values[kept], held.values[before])
+    if np.count_nonzero(other) > edit.named:
+        rows = rows_of(values)
+        return replace(edit, examples=replace(edit.examples, rows=rows), transformed=True)
+    origin, gone = edit.origin.copy(), np.ones(len(held), dtype=bool)
+    origin[kept[other]] = NEW
+    gone[before[~other]] = False
+    rows = Rows(values, _origin_without(held, np.flatnonzero(gone), values))
+    return replace(edit, examples=replace(edit.examples, rows=rows), origin=origin)
+
+
+def _differ(values: Any, others: Any) -> Array:
+    """Which rows of two sets are not the same."""
+    count, widths = values.shape[0], {values.shape[1], others.shape[1]}
+    if len(widths) > 1 or sparse.issparse(values) != sparse.issparse(others):
+        return np.ones(count, dtype=bool)
+    return np.asarray((values != others).sum(axis=1)).reshape(count) > 0
 
 
 def _origin_without(rows: Rows, positions: Array, values: Any) -> Array | None:

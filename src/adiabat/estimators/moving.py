@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.estimators.demands import Shared, demands_of
-from adiabat.estimators.edits import NEW, Edit
+from adiabat.estimators.edits import NEW, Edit, unedited
 from adiabat.estimators.machines import (
     NOBODY,
     Effort,
@@ -88,11 +88,13 @@ class Move:
         self.machines = {self.before.labels(m): m for m in self.before.machines}
         self.keepers: dict[Pair, Keeper] = {}
         held = self.before.examples.rows
-        same = kernel == self.before.kernel and edit.examples.rows.origin is held.origin
+        same = self._is_same_kernel and edit.examples.rows.origin is held.origin
         keepers, shared = (upkeep.keepers, upkeep.shared) if same else ({}, None)
         if shared is not None:  # it moves now, so that machines left behind would be lost
             upkeep.keepers, upkeep.shared = {}, None
         self._old_keepers = keepers
+        if edit.transformed:  # nobody's features are what they were
+            held, edit = edit.examples.rows, unedited(edit.examples)
         self._demands = demands_of(kernel, held, edit, shared, effort.budget)
         self.solved = self._tried = 0
 
@@ -108,7 +110,8 @@ class Move:
             return self._kept(pair, task, old)
         self._tried = 0
         way = self._cheapest(task, old, place, origin)
-        if way != self._moved and self._is_same_kernel and _is_everyone(place, old):
+        rebound = self._is_same_kernel and _is_everyone(place, old)
+        if (way != self._moved and rebound) or self.edit.transformed:
             self._require_convex(pair, task, origin)
         machine = way(pair, task, old, place)
         evaluations = machine.kernel_evaluations + self._tried
@@ -139,7 +142,8 @@ class Move:
 
     @property
     def _is_same_kernel(self) -> bool:
-        return self.kernel == self.before.kernel
+        """Whether rows that stay have the similarities that they had."""
+        return self.kernel == self.before.kernel and not self.edit.transformed
 
     def _place(self, task: Task, old: Task) -> Array:
         """Where each row of a task was in the old one."""

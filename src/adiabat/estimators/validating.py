@@ -95,7 +95,7 @@ class Validating(FittedAttributes):
 
     def _held_out(self, groups: Sequence[Array], asked: str, *, values: bool) -> HeldOut:
         started, model, effort = perf_counter(), self._fitted, self._effort()
-        _require_answers(model, groups, asked)
+        require_answers(model, groups, asked)
         firsts = np.append(0, np.cumsum([len(group) for group in groups]))
         hasty = not values and not (self.break_ties and len(model.examples.classes) > 2)
         rows = np.concatenate(groups)
@@ -188,7 +188,8 @@ def _stretches(model: Model, left: Array) -> Array:
     return np.where(there, balanced / model.class_weight - 1.0, 0.0)
 
 
-def _require_answers(model: Model, groups: Sequence[Array], asked: str) -> None:
+def require_answers(model: Model, groups: Sequence[Array], asked: str) -> None:
+    """Raise where rows would leave that nobody can answer for."""
     count = sum(len(group) for group in groups)
     if max(map(len, groups), default=0) >= count:
         raise ValueError(

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from adiabat.estimators.ids import named
 from adiabat.kernels import ASYMMETRY, Rows, rows_of
@@ -175,6 +175,27 @@ def checked_queries(estimator: Any, X: Any, *, pairwise: bool) -> Any:
         dtype=np.float64,
         order="C",
         reset=False,
+    )
+
+
+def checked_newcomers(X: Any, y: Any, sample_weight: Any, names: Names, held: Examples) -> Examples:
+    """Examples that join those that are held, and whose features are still to be made from X."""
+    count = _num_samples(X)
+    _, labels = check_X_y(np.zeros((count, 1)), y)
+    check_classification_targets(labels)
+    weight = checked_weight(sample_weight, count, alone=False)
+    ids, next_id = named(names.ids, X, count, held.next_id)
+    groups = None if names.groups is None else checked_groups(names.groups, count)
+    rows = Rows(np.empty((count, 0)))
+    return Examples(rows, labels[:0], held.classes, weight, ids, labels, groups, next_id)
+
+
+def checked_features(estimator: Any, X: Any) -> Any:
+    """Features of all rows, made anew; their number and names are noted on the estimator."""
+    return _canonical(
+        validate_data(
+            estimator, X, accept_sparse="csr", dtype=np.float64, order="C", copy=True, reset=True
+        )
     )
 
 
