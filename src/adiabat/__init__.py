@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adiabat import errors, kernels, model_selection
-    from adiabat.errors import AdiabatError, ExactnessError, NotSeparableError, SolverError
+    from adiabat.errors import (
+        AdiabatError,
+        ExactnessError,
+        ModelFileError,
+        NotSeparableError,
+        SolverError,
+    )
     from adiabat.estimators.svc import SVC
+    from adiabat.persistence.saving import load, save
     from adiabat.pipeline import Pipeline, make_pipeline
 
 _HOME = {
@@ -22,7 +29,10 @@ _HOME = {
     "AdiabatError": "adiabat.errors",
     "ExactnessError": "adiabat.errors",
     "NotSeparableError": "adiabat.errors",
+    "ModelFileError": "adiabat.errors",
     "SolverError": "adiabat.errors",
+    "load": "adiabat.persistence.saving",
+    "save": "adiabat.persistence.saving",
 }
 _MODULES = {"errors", "kernels", "model_selection"}
 
@@ -30,13 +40,16 @@ __all__ = [
     "SVC",
     "AdiabatError",
     "ExactnessError",
+    "ModelFileError",
     "NotSeparableError",
     "Pipeline",
     "SolverError",
     "errors",
     "kernels",
+    "load",
     "make_pipeline",
     "model_selection",
+    "save",
 ]
 
 

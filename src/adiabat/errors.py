@@ -50,3 +50,7 @@ class UnknownIdError(AdiabatError, KeyError):
 
 class BusyError(AdiabatError, RuntimeError):
     """Another thread is changing this model. Readers may go on; a second writer may not."""
+
+
+class ModelFileError(AdiabatError, ValueError):
+    """A file is no whole model file, or a model holds something that such a file cannot."""
