@@ -40,8 +40,8 @@ def overwrite(path: Path, content: bytes, check: Callable[[Path], None]) -> None
         Gets the path of the new file and raises where it is not as it should be.
     """
     target = path.resolve()
-    remove_unfinished(target)
-    with _unfinished(target) as (file, draft):
+    removeunfinished(target)
+    with unfinished(target) as (file, draft):
         if target.exists():  # before there is anything to read
             _belong_alike(draft, target)
         _write_all(file, content)
@@ -71,7 +71,7 @@ def _write_all(file: FileIO, content: bytes) -> None:
 
 
 @contextmanager
-def _unfinished(target: Path) -> Iterator[tuple[FileIO, Path]]:
+def unfinished(target: Path) -> Iterator[tuple[FileIO, Path]]:
     """A new file beside the target, locked; it is gone afterwards under this name."""
     file, draft = _begun(target)
     try:

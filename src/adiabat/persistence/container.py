@@ -104,7 +104,8 @@ def layout_of(array: Array) -> Layout:
 
 def stored(array: Array, layout: Layout) -> Array:
     """An array as it stands in the file."""
-    return np.ascontiguousarray(array.T if layout.turned else array)
+    array = array.T if layout.turned else array
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def restored(array: Array, layout: Layout) -> Array:

@@ -204,6 +204,7 @@ ESTIMATORS = (
             "sparse_output_": FLAG,
             "output_indices_": plain("slices of the output", _are_slices),
             "_n_features": sometimes(COUNT),
+            "_transformers_feature_names_out": sometimes(values("outputs")),
         },
         _check_columns,
     ),
