@@ -40,7 +40,7 @@ def overwrite(path: Path, content: bytes, check: Callable[[Path], None]) -> None
         Gets the path of the new file and raises where it is not as it should be.
     """
     target = path.resolve()
-    removeunfinished(target)
+    remove_unfinished(target)
     with unfinished(target) as (file, draft):
         if target.exists():  # before there is anything to read
             _belong_alike(draft, target)

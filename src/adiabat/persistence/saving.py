@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from adiabat.estimators.svc import SVC
 from adiabat.persistence.atomic import only_writer, overwrite
 from adiabat.persistence.classifier import ClassifierCodec
 from adiabat.persistence.codecs import Codecs
-from adiabat.persistence.container import packed, require_safetensors, unpacked
+from adiabat.persistence.container import noted, packed, require_safetensors, unpacked
 from adiabat.persistence.draft import Draft
 from adiabat.persistence.fields import Fields
 from adiabat.persistence.transformers import ESTIMATORS
@@ -24,7 +24,7 @@ from adiabat.persistence.transformers import ESTIMATORS
 CODECS = Codecs([ClassifierCodec(), *ESTIMATORS])
 
 
-def save(model: Any, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
     """Write a model to a file, whole or not at all.
 
     The file is one safetensors file, with all that the model is and nothing of what it was: rows
@@ -43,6 +43,8 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept.
     path : str or path-like
         The file.
+    notes : dict of str, default=None
+        Words of your own to go with the model, by names; ``notes_of`` reads them.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     with ExitStack() as held:
         draft = Draft(CODECS, held)
         record = CODECS.packed(model, draft)
-        overwrite(Path(path), packed(record, draft.tensors), check=_read)
+        overwrite(Path(path), packed(record, draft.tensors, notes), check=_read)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -131,7 +133,26 @@ def edited(path: str | PathLike[str]) -> Iterator[Any]:
     with only_writer(Path(path)):
         model = load(path)
         yield model
-        save(model, path)
+        save(model, path, notes=notes_of(path))
+
+
+def notes_of(path: str | PathLike[str]) -> dict[str, str]:
+    """Read the notes in a file that ``save`` has written; nothing is made of the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict of str
+        What ``save`` was given as ``notes``.
+    """
+    try:
+        return noted(Path(path))
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
 
 
 def _read(path: Path) -> Any:
