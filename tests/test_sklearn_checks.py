@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from adiabat import SVC
+from adiabat import SVC, make_pipeline
 from adiabat.kernels import Exponential
 from adiabat.model_selection import LeaveOneOutSearch
 
@@ -16,6 +17,17 @@ ESTIMATORS = [
     LeaveOneOutSearch(SVC(), {"C": [0.5, 2.0]}),
     LeaveOneOutSearch(SVC(kernel="linear"), [{"kernel": ["rbf"], "gamma": [0.1]}]),
 ]
+
+PIPELINES = [
+    make_pipeline(StandardScaler(), SVC()),
+    make_pipeline(StandardScaler(), SVC(), restandardise=True),
+    make_pipeline(MinMaxScaler(), "passthrough", SVC(kernel="linear"), restandardise=True),
+]
+#: What scikit-learn's own pipeline does as well: its fitted steps take the place of the others.
+PIPELINES_REPLACE_STEPS = dict.fromkeys(
+    ("check_dont_overwrite_parameters", "check_estimators_overwrite_params"),
+    "a pipeline changes `steps`",
+)
 
 #: It hands over ten rows of random numbers as a kernel matrix. We refuse what is not symmetric
 #: and run the same check with a matrix that is, below.
@@ -34,6 +46,13 @@ SYMMETRIC = [case for case in MATRIX_CHECKS if name_of(case[1]) not in NOT_KERNE
 @pytest.mark.filterwarnings("ignore:gamma. 'scale' is frozen:UserWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:gamma. 'scale' is frozen:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*frozen at the rows of this first partial_fit:UserWarning")
+@parametrize_with_checks(PIPELINES, expected_failed_checks=lambda _: PIPELINES_REPLACE_STEPS)
+def test_scikit_learns_checks_of_a_pipeline(estimator, check):
     check(estimator)
 
 

@@ -40,7 +40,7 @@ def available_memory() -> int | None:
     return int(found[1]) << 10 if found else None
 
 
-def require_memory(rows: int, members: int, numbers: int) -> None:
+def require_memory(rows: int, members: int, numbers: int, what: str = "kernel values") -> None:
     """Raise where so many numbers, for kernel columns or a factor, are more than there is.
 
     It is called before memory is taken: a system that promises more than it has would end the
@@ -53,8 +53,8 @@ def require_memory(rows: int, members: int, numbers: int) -> None:
     free = available_memory()
     if free is not None and size > free:
         raise MemoryError(
-            f"a change with {rows} rows and {members} members takes {size} bytes for kernel "
-            f"values, and {free} are available; wanted fewer rows, or more memory"
+            f"a change with {rows} rows and {members} members takes {size} bytes for "
+            f"{what}, and {free} are available; wanted fewer rows, or more memory"
         )
 
 

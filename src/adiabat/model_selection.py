@@ -52,11 +52,12 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : SVC
-        The classifier; its other settings stay as they are.
+    estimator : SVC or Pipeline
+        The classifier; its other settings stay as they are. Or a pipeline that ends with it.
     param_grid : dict or list of dict
         What to try, as for GridSearchCV: any of what ``adapt`` takes (C, gamma, degree, coef0,
-        kernel, class_weight).
+        kernel, class_weight). In a pipeline the names have the last step's before them, as in
+        ``svc__C``.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn's; None for accuracy. Rows count by their weights where these
         differ.
@@ -151,12 +152,13 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The search itself.
         """
         self._validate_params()
-        candidates = _candidates(self.param_grid)
+        prefix = _prefix(self.estimator)
+        candidates = _candidates(self.param_grid, prefix)
         rows = X, y, sample_weight, ids, groups
         trials = _Trials(self.estimator, rows, self.scoring)
         progress = _Progress(len(candidates), verbose=bool(self.verbose))
         results: list[Settings] = [{}] * len(candidates)
-        for at in _itinerary(candidates):
+        for at in _itinerary(candidates, prefix):
             results[at] = trials.judged(candidates[at])
             progress.report(candidates[at], results[at]["mean_test_score"])
         table = _table(candidates, results)
@@ -265,7 +267,8 @@ class _Trials:
         self, estimator: Any, rows: tuple[Any, ...], scoring: str | Callable[..., float] | None
     ) -> None:
         self.estimator, self.rows, self.scoring = estimator, rows, scoring
-        self.settings = estimator.get_params(deep=False)
+        self.adaptable = [_prefix(estimator) + name for name in ADAPTABLE]
+        self.settings = estimator.get_params()
         self.model: Any = None
         self.values = False
 
@@ -301,8 +304,8 @@ class _Trials:
                 self.model = None
                 raise
             return
-        now = self.model.get_params(deep=False)
-        asked = {**{name: self.settings[name] for name in ADAPTABLE}, **candidate}
+        now = self.model.get_params()
+        asked = {**{name: self.settings[name] for name in self.adaptable}, **candidate}
         changed = {name: value for name, value in asked.items() if now[name] is not value}
         if changed:
             self.model.adapt(**changed)
@@ -337,27 +340,37 @@ class _Progress:
             sys.stderr.write(f"adiabat: {line}\n")
 
 
-def _candidates(grid: Any) -> list[Settings]:
+def _prefix(estimator: Any) -> str:
+    """What stands before the names of a classifier's settings: nothing, or its step's name."""
+    return f"{estimator.steps[-1][0]}__" if hasattr(estimator, "steps") else ""
+
+
+def _candidates(grid: Any, prefix: str) -> list[Settings]:
     """Every combination, in the order of GridSearchCV."""
     candidates = [dict(candidate) for candidate in ParameterGrid(grid)]
-    strange = sorted({name for candidate in candidates for name in candidate} - set(ADAPTABLE))
+    adaptable = [prefix + name for name in ADAPTABLE]
+    strange = sorted({name for candidate in candidates for name in candidate} - set(adaptable))
     if strange:
         raise ValueError(
             f"param_grid: {', '.join(strange)}; wanted settings that can be adapted: "
-            f"{', '.join(ADAPTABLE)}"
+            f"{', '.join(adaptable)}"
         )
     return candidates
 
 
-def _itinerary(candidates: list[Settings]) -> list[int]:
+def _itinerary(candidates: list[Settings], prefix: str) -> list[int]:
     """The order in which they are visited: along C for each of the others, to and fro."""
     stages: dict[str, list[int]] = {}
     for at, candidate in enumerate(candidates):
-        others = {name: value for name, value in candidate.items() if name != "C"}
+        others = {name: value for name, value in candidate.items() if name != f"{prefix}C"}
         stages.setdefault(repr(others), []).append(at)
     order: list[int] = []
+
+    def lowest(at: int) -> float:
+        return float(candidates[at].get(f"{prefix}C", 0.0))
+
     for stage, visits in enumerate(stages.values()):
-        along = sorted(visits, key=lambda at: candidates[at].get("C", 0.0), reverse=stage % 2 == 1)
+        along = sorted(visits, key=lowest, reverse=stage % 2 == 1)
         order.extend(along)
     return order
 

@@ -411,7 +411,7 @@ class Editing(FittedAttributes):
                     "can be made of anew; wanted a kernel of features"
                 )
             made = edited(bare(model.examples))
-            if not len(made.examples):
+            if not (made.examples.weight > 0).any():  # there is nothing to see, or to count
                 return made
             return clad(made, model.examples.rows, checked_features(self, seen(made)))
 

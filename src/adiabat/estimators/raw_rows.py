@@ -52,7 +52,8 @@ def raw_rows(X: Any) -> RawRows:
 def taken(rows: RawRows, other: RawRows | None, index: Array) -> RawRows:
     """Some of two sets of rows, the second one's counted behind the first one's."""
     every = len(rows) + (0 if other is None else len(other))
-    require_memory(every, 0, 2 * (rows.size + (0 if other is None else other.size)))
+    numbers = 2 * (rows.size + (0 if other is None else other.size))
+    require_memory(every, 0, numbers, "rows as they came")
     return (rows if other is None else rows.joined(other)).taken(index)
 
 
