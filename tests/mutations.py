@@ -183,7 +183,7 @@ def of_another_number(rng, header, tensors):
 def of_another_shape(rng, header, tensors):
     name = sorted(tensors)[int(rng.integers(len(tensors)))]
     array = tensors[name]
-    others = [array[:-1], array[:0], array.ravel(), array[None], np.repeat(array, 2, axis=0),
+    others = [array[:-1], array[:0], array.ravel(), array[None], np.repeat(array, 2, axis=0) if array.size else array,
               array.astype(np.float32), array.astype(np.int64 if array.dtype == bool else bool),
               np.empty((2**40, 0)), np.empty((0, 2**50))]  # fmt: skip
     tensors[name] = others[int(rng.integers(len(others)))]

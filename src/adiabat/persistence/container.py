@@ -87,7 +87,7 @@ class Layout(NamedTuple):
     """How an array stands in memory: the last bit of a product of matrices depends on it.
 
     Whether it is turned, so that its columns and not its lines stand together; and how many
-    numbers it is from one of them to the next, where it was cut out of a wider one.
+    numbers it is from one of them to the next, 0 where there is nothing between them.
     """
 
     turned: bool
@@ -253,18 +253,18 @@ def _tensor(file: Any, name: str, announced: Any) -> Array:
         raise ModelFileError(f"{name}: an array of type {view.get_dtype()}, which no model has")
     array = np.array(file.get_tensor(name), order="C")  # memory of its own, aligned
     layout = _layout(announced, array)
-    if announced != declared(array, layout):
+    if layout.lead < 0 or announced != declared(array, layout):
         raise ModelFileError(f"{name}: damaged, its checksum, type or shape is another")
     return restored(array, layout)
 
 
 def _layout(announced: Any, array: Array) -> Layout:
     """The layout that the header announces, if it is one that this array can have."""
-    if not isinstance(announced, dict):
-        return Layout(turned=False, lead=0)
-    turned, lead = announced.get("turned"), announced.get("lead")
-    met = isinstance(turned, bool) and type(lead) is int and (array.ndim == 2 or not turned)
-    if lead:
-        met = met and array.ndim == 2 and array.size > 0
-        met = met and array.shape[1] < lead <= MOST_ROOM // len(array)
-    return Layout(turned, lead) if met else Layout(turned=False, lead=0)
+    said = announced if isinstance(announced, dict) else {}
+    turned, lead = said.get("turned"), said.get("lead")
+    if not isinstance(turned, bool) or type(lead) is not int:
+        return Layout(turned=False, lead=-1)
+    flat = array.ndim == 2 and array.size > 0
+    wide = flat and array.shape[1] < lead <= MOST_ROOM // len(array)
+    fits = (flat or not turned) and (wide or lead == 0)
+    return Layout(turned, lead) if fits else Layout(turned=False, lead=-1)
