@@ -18,10 +18,11 @@ from adiabat.persistence.codecs import Codecs
 from adiabat.persistence.container import noted, packed, require_safetensors, unpacked
 from adiabat.persistence.draft import Draft
 from adiabat.persistence.fields import Fields
+from adiabat.persistence.living import LIVING_PIPELINE
 from adiabat.persistence.transformers import ESTIMATORS
 
 #: All that a file can hold. A new class is one line here, or in the table of transformers.
-CODECS = Codecs([ClassifierCodec(), *ESTIMATORS])
+CODECS = Codecs([ClassifierCodec(), LIVING_PIPELINE, *ESTIMATORS])
 
 
 def save(model: Any, path: str | PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
