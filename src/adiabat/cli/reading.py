@@ -79,6 +79,14 @@ def bytes_of(path: str) -> bytes:
         raise InputError(f"{path}: cannot be read ({reason}); wanted a file") from error
 
 
+def is_file(words: str) -> bool:
+    """Whether words name a file; a long list of other things is none."""
+    try:
+        return Path(words).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _kind_of(data: bytes) -> str:
     """The format that content shows by itself."""
     if data.startswith(b"PAR1"):

@@ -156,12 +156,11 @@ def features_of(table: Table, roles: Roles, width: int) -> Any:
         )
     for name in roles.features:
         table.require(name, "a feature of the model")
-    return pd.DataFrame(
-        {
-            name: (words if name in roles.categories else numbers)(table, name)
-            for name in roles.features
-        }
-    )
+    columns = {
+        name: (words if name in roles.categories else numbers)(table, name)
+        for name in roles.features
+    }
+    return pd.DataFrame(columns, index=np.full(len(table), np.nan))  # names nobody by itself
 
 
 def _matrix(table: Table, width: int) -> Any:
