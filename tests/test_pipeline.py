@@ -347,6 +347,20 @@ def test_parameters_of_steps_reach_them():
         model.set_params(restandardise=True).fit(X, y, svc__sample_weight=w)
 
 
+def test_nothing_is_estimated_on_rows_without_weight():
+    X, y = drawn()
+    X[3], w = 1e3, np.ones(40)
+    w[3] = 0.0
+    model = make_pipeline(MinMaxScaler(), SVC(gamma=0.5), restandardise=True).fit(X, y, w)
+    without = np.delete(X, 3, axis=0)
+    assert model[0].data_max_.tolist() == without.max(axis=0).tolist()
+    alike(model, clone(model).fit(without, np.delete(y, 3)), without)
+    model.reweight(3, 1.0)
+    assert model[0].data_max_.tolist() == [1e3, 1e3, 1e3]
+    model.reweight(3, 0.0)
+    alike(model, clone(model).fit(without, np.delete(y, 3)), without)
+
+
 def test_steps_stay_unfitted_where_they_came_from():
     X, y = drawn()
     scaler, last = StandardScaler(), SVC()

@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from adiabat import SVC, NotSeparableError, Pipeline, make_pipeline
+from adiabat import SVC, NotSeparableError, Pipeline, growing_gram, make_pipeline
 from adiabat.errors import BusyError
-from tests.test_forgetting import left_of
-from tests.test_pipeline import both_ways, columns_by_name, drawn, person_frame, seen
+from tests.test_forgetting import Remains, left_of, near
+from tests.test_pipeline import alike, both_ways, columns_by_name, drawn, person_frame, seen
 from tests.test_progress import Interruptible
 from tests.test_readers import Readers, Visited, frequent_turns  # noqa: F401
 
@@ -64,6 +64,17 @@ def test_no_byte_of_unlearned_rows_is_left(kind):
     traces += before.ravel().tolist()
     assert left_of(model, traces) == []
     assert left_of(model.reweight(ids[0], 1.0), traces) == []
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_rows_that_the_others_are_measured_from_are_forgotten(rows):
+    X, y = drawn()
+    X[:, 1] = np.where(np.arange(40) < rows, 1234.56789, X[:, 1])  # the same for the first ones
+    model = make_pipeline(FunctionTransformer(), SVC(gamma=0.5), restandardise=True)
+    model.partial_fit(X[:rows], y[:rows]).partial_fit(X[rows:], y[rows:])
+    model.unlearn(range(rows))
+    assert left_of(model, X[:rows].ravel().tolist()) == []
+    assert not near(Remains(model), X[:rows])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -214,6 +225,33 @@ def test_readers_see_one_state_or_the_next(anew, frequent_turns):  # noqa: F811
             committed.add(ask())
     assert readers.answers <= committed
     assert len(readers.answers) > 1
+
+
+def test_the_size_of_a_change_is_looked_at_before_memory_is_taken(monkeypatch):
+    X, y = drawn()
+    model = make_pipeline(StandardScaler(), SVC(gamma=0.5), restandardise=True).fit(X, y)
+    before = seen(model, X)
+    with monkeypatch.context() as patch:
+        patch.setattr(growing_gram, "NOTABLE", 0)
+        patch.setattr(growing_gram, "available_memory", lambda: 1000)
+        with pytest.raises(MemoryError, match="takes 2016 bytes for rows as they came"):
+            model.partial_fit(X[:2], y[:2])
+    assert seen(model, X) == before
+    assert len(model.partial_fit(X[:2], y[:2]).ids_) == 42
+
+
+@both_ways
+def test_other_steps_may_be_put_in(anew):
+    X, y = drawn()
+    model = make_pipeline(StandardScaler(), SVC(gamma=0.5), restandardise=anew).fit(X, y)
+    model.unlearn(3).set_params(svc=SVC(gamma=2.0))
+    assert model.remembers_ == {}
+    with pytest.raises(NotFittedError):
+        model.unlearn(4)
+    model.fit(X, y)
+    if anew:  # the next change is made with the steps that there are
+        model.set_params(standardscaler=MinMaxScaler()).unlearn(3)
+        alike(model, model.fresh().fit(np.delete(X, 3, axis=0), np.delete(y, 3)), X)
 
 
 def test_changes_behind_its_back_are_noticed():

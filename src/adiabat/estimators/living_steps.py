@@ -189,7 +189,7 @@ class LivingSteps(Pipeline):
         """Steps that were estimated on rows since forgotten or revised, and on how many."""
         now = twin_of(self)
         past: Past | None = vars(now).get("_past")
-        if past is None or not past.forgotten:
+        if past is None or not past.forgotten or not _is_alive(now.steps[-1][1]):
             return {}
         return {name: past.forgotten for name, step in now.steps[:-1] if is_estimated(step)}
 
