@@ -6,6 +6,7 @@ import struct
 import tempfile
 import warnings
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -157,7 +158,7 @@ NUMBERS = [np.nan, np.inf, -np.inf, -1, 0, 1, 2, 1e300, -1e300, 1e-300, 2**31, 2
 
 def of_another_word(rng, header, tensors):
     thing, key = (found := places(header["model"], []))[int(rng.integers(len(found)))]
-    thing[key] = ODD[int(rng.integers(len(ODD)))]
+    thing[key] = deepcopy(ODD[int(rng.integers(len(ODD)))])
 
 
 def with_a_word_for_another(rng, header, tensors):
@@ -183,7 +184,8 @@ def of_another_number(rng, header, tensors):
 def of_another_shape(rng, header, tensors):
     name = sorted(tensors)[int(rng.integers(len(tensors)))]
     array = tensors[name]
-    others = [array[:-1], array[:0], array.ravel(), array[None], np.repeat(array, 2, axis=0) if array.size else array,
+    others = [array[:-1], array[:0], array.ravel(), array[None],
+              array.repeat(2 if array.size else 1, 0),
               array.astype(np.float32), array.astype(np.int64 if array.dtype == bool else bool),
               np.empty((2**40, 0)), np.empty((0, 2**50))]  # fmt: skip
     tensors[name] = others[int(rng.integers(len(others)))]
