@@ -538,3 +538,24 @@ def test_rows_that_a_large_correction_moves_are_looked_at():
     settings = {"loss": "squared_hinge", "fit_intercept": False, "gamma": 1 / 2.4e13}
     model = SVC(C=10.0, **settings).fit(X, y)
     is_fresh(model.adapt(kernel="linear", gamma=1 / 9.6e13, C=1 / 1.9e9), X, y)
+
+
+@pytest.mark.parametrize("lowest", [1e-6, 1e-12, 1e-20, 1e-300])
+@pytest.mark.parametrize("factor", [20.0, np.inf])
+def test_coefficients_that_grow_by_far_do_not_grow_the_rounding_of_errors(lowest, factor):
+    """K theta of a tiny C is known to rounding of the targets, of which it is a tiny part."""
+    X, y = drawn(40)
+    model = SVC(C=lowest, gamma=0.5).fit(X, y)
+    while model.C < 1.0:
+        model.adapt(C=min(factor * model.C, 1.0))
+        assert factor == np.inf or model.last_change_.solved == 0
+    is_fresh(model, X, y)
+
+
+@pytest.mark.parametrize("C", [1e200, 1e300])
+def test_a_cost_whose_square_is_no_number(C):
+    X, y = drawn(40)
+    model = SVC(gamma=20.0).fit(X, y)
+    is_fresh(model.adapt(C=C), X, y)
+    is_fresh(model.adapt(C=2.0 * C), X, y)
+    is_fresh(model.adapt(C=1.0), X, y)

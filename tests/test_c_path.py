@@ -1,5 +1,6 @@
 """The path of C: at every place the model that a fresh fit gives, with a proof for each."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat import SVC, ExactnessError, NotSeparableError, SolverError
 from adiabat.adiabatic.c_path import path_of
 from adiabat.adiabatic.keeper import Demand
+from adiabat.adiabatic.trail import Trail
+from adiabat.adiabatic.trail_proof import proved
 from adiabat.kernels import RBF, rows_of
 from adiabat.solvers.monitor import Monitor
 from tests import collection, datasets, oracle
@@ -75,6 +78,14 @@ def test_the_path_is_a_fresh_fit_for_every_c(name, classes):
     agree(model.c_path(0.02, 30.0), model, X, y, weight, most=15)
 
 
+@pytest.mark.parametrize("name", ["balanced", "weighted"])
+def test_bounds_are_met_to_the_last_bit_whatever_the_weights(name):
+    X, y = drawn()
+    weight = np.random.default_rng(4).uniform(0.1, 2.0, len(y))
+    model = SVC(C=0.7, **SETTINGS[name]).fit(X, y, weight)
+    agree(model.c_path(0.02, 30.0), model, X, y, weight, most=15)
+
+
 @pytest.mark.parametrize("name", ["rbf", "linear", "cubic"])
 def test_the_path_is_what_the_oracle_says(name):
     X, y = drawn(40)
@@ -111,6 +122,20 @@ def test_grids_and_copies_with_equal_and_opposite_labels():
     for kernel in ("linear", "poly", "rbf"):
         model = SVC(kernel=kernel, gamma=0.5).fit(X, y)
         agree(model.c_path(0.01, 100.0), model, X, y, most=15)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_may_begin_at_any_c(classes):
+    X, y = drawn(classes=classes)
+    model = SVC(gamma=0.5).fit(X, y)
+    near = model.c_path(1e-3, 10.0)
+    for lowest in (1e-10, 1e-20, 1e-300):
+        far = model.c_path(lowest, 10.0)
+        assert far.kkt_violation.max() <= 1e-12
+        shared = far.C[far.C > 2e-3]
+        assert near.C[near.C > 2e-3] == pytest.approx(shared, rel=1e-9)
+        values, expected = (path.decision_function(X, shared[:-1]) for path in (far, near))
+        assert np.abs(values - expected).max() <= 1e-9
 
 
 # ---------------------------------------------------------------- who is where
@@ -161,6 +186,29 @@ def test_decision_values_are_linear_between_breakpoints():
     middles = 0.5 * (path.C[1:] + path.C[:-1])
     between = path.decision_function(X, middles)
     assert np.abs(between - 0.5 * (at[:, 1:] + at[:, :-1])).max() <= 1e-12
+
+
+@pytest.mark.parametrize("end", ["at_start", "at_end", "bias"])
+@pytest.mark.parametrize("place", [1, 7, -2])
+def test_the_proof_sees_both_ends_of_every_piece(end, place):
+    X, y = drawn()
+    trail = SVC(gamma=0.5).fit(X, y).c_path(0.05, 10.0)._trails[0]  # noqa: SLF001
+    demand = Demand(RBF(0.5), rows_of(X), *_asked(y))
+    assert proved(trail, demand).max() <= 1e-9
+    wrong = list(trail.pieces)
+    piece = wrong[place]
+    other = (piece.bias[0], piece.bias[1] + 1e-6)
+    if end != "bias":
+        other = getattr(piece, end).copy()
+        other[0] += 1e-6
+    wrong[place] = replace(piece, **{end: other})
+    with pytest.raises(SolverError, match="the path violates"):
+        proved(Trail(trail.signed, wrong, 0, 0), demand)
+
+
+def _asked(y):
+    signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    return signs, np.minimum(signs, 0.0), np.maximum(signs, 0.0), np.zeros(len(y))
 
 
 def test_the_path_does_not_depend_on_where_the_model_stands():
@@ -314,12 +362,22 @@ def test_ends_that_are_none(ends, named):
         SVC(gamma=0.5).fit(X, y).c_path(*ends)
 
 
-@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]]])
+@pytest.mark.parametrize("C", [0.01, 20.0, np.nan, [1.0, 20.0], [[1.0]], [], "one", None])
 def test_a_c_that_is_not_on_the_path(C):
     X, y = drawn()
     path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
     with pytest.raises(ValueError, match=r"wanted a number, or a list of them, from 0\.1 to 10"):
         path.decision_function(X, C)
+    with pytest.raises(ValueError, match="wanted a number"):
+        path.certificate(C)
+
+
+def test_a_model_is_that_of_a_single_c():
+    X, y = drawn()
+    path = SVC(gamma=0.5).fit(X, y).c_path(0.1, 10.0)
+    for several in ([1.0], [1.0, 2.0], np.array([1.0, 2.0])):
+        with pytest.raises(ValueError, match=r"C: .*; wanted a number"):
+            path.model_at(several)
 
 
 def test_squared_slacks_and_indefinite_kernels_have_no_such_path():
@@ -391,3 +449,22 @@ def test_pima_from_a_tenth_to_a_hundred():
     assert path.kkt_violation.shape == path.C.shape
     assert path.kkt_violation.max() <= 1e-9
     agree(path, model, X, y, most=6)
+    below = path.decision_function(X, np.nextafter(path.C[1:], 0.0))
+    assert np.abs(below - path.decision_function(X, path.C[1:])).max() <= EXACT
+
+
+def test_a_path_that_is_noted_without_all_kernel_values_at_hand_is_the_same(monkeypatch):
+    X, y = drawn(90)
+    model = SVC(gamma=0.5).fit(X, y)
+    foreseen = model.c_path(0.05, 20.0)
+    monkeypatch.setattr("adiabat.adiabatic.c_path._FEW_ROWS", 0)
+    monkeypatch.setattr("adiabat.adiabatic.survey._NUMBERS", 0)  # two lines of the log at a time
+    monkeypatch.setattr("adiabat.adiabatic.survey._PIECES", 4)
+    monkeypatch.setattr("adiabat.adiabatic.survey._ROOM", 2)
+    plain = model.c_path(0.05, 20.0)
+    assert plain.kernel_evaluations != foreseen.kernel_evaluations
+    assert np.abs(plain.C / foreseen.C - 1.0).max() <= 1e-12
+    assert [event[1:] for event in plain.events] == [event[1:] for event in foreseen.events]
+    places = np.geomspace(0.05, 20.0, 50)
+    values = plain.decision_function(X, places)
+    assert np.abs(values - foreseen.decision_function(X, places)).max() <= 1e-12

@@ -198,6 +198,20 @@ def test_a_hard_margin_that_is_nearly_none(gap):
     assert solution.theta @ X == pytest.approx([2 / gap, 0.0], rel=1e-9, abs=1e-9)
 
 
+def test_no_margin_is_not_taken_for_a_huge_one():
+    """Coefficients grow along a null direction until theta'K theta has nothing but rounding."""
+    X = np.array(
+        [*[[0, 3, 0]] * 2, [3, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], *[[0, 3, 0]] * 3]
+    )
+    y = np.array([-1, -1, 1, 1, 1, -1, -1, -1, -1, -1])
+    model = SVC(C=np.inf, kernel="poly", gamma=1 / 3).fit(X, y)
+    # the third of these rows comes between the images of two others
+    with pytest.raises(NotSeparableError) as refused:
+        model.revise([7, 4, 3], [[0.75, 3, 0.375], [0, 0, 1], [0, 1, 0]], [-1, -1, 1])
+    assert refused.value.distance <= 1e-8
+    assert model.certificate().holds()
+
+
 @pytest.mark.parametrize("gap", [0.0, -0.5])
 def test_hulls_that_touch_or_overlap_have_no_hard_margin(gap):
     X = np.array([[0.0, -1.0], [0.0, 1.0], [gap, 0.0], [1.0, 3.0]])

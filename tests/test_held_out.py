@@ -1,5 +1,7 @@
 """Leave-one-out and its kin: each answer is that of a fit that never saw the row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,12 +12,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     GroupKFold,
+    KFold,
     LeaveOneOut,
+    StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_predict,
 )
 
 from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat.adiabatic.leaving import Leaving, Ways
+from adiabat.adiabatic.tableau import Optimum, tableau_of
+from adiabat.gram import Gram
+from adiabat.kernels import RBF, rows_of
+from adiabat.problem import classification
+from adiabat.solvers.solve import solve
 from tests import collection, datasets, oracle
 from tests.test_editing import WORDS, drawn, gaussian
 from tests.test_progress import seen
@@ -114,6 +124,26 @@ def test_values_on_pima_are_those_of_the_oracle(pima):
         assert values[position] == pytest.approx(value, abs=EXACT)
 
 
+@pytest.mark.parametrize("stretch", [0.0, 0.02])
+@pytest.mark.parametrize("bias", [None, 0.3])
+def test_no_way_of_ordinary_rows_is_lost(bias, stretch):
+    """An error in the matrix would cost answers, which are then found one by one, and be slow."""
+    X, y = drawn(80)
+    signs = np.where(y == y[0], 1.0, -1.0)
+    kernel, rows = RBF(0.5), rows_of(X)
+    problem = classification(Gram(kernel, rows), signs, np.ones(80), bias)
+    answer = solve(problem)
+    bounds = problem.low, problem.high
+    prepared, loose = kernel.prepare(rows, np.float64), bias is None
+    optimum = Optimum(
+        kernel, prepared, signs, *bounds, np.zeros(80), answer.theta, answer.bias, loose
+    )
+    ways = Ways.of([np.array([row]) for row in range(80)])
+    ways = replace(ways, stretches=np.full((80, 2), stretch))
+    answers = Leaving(tableau_of(optimum)).answers(ways, hasty=False, heed=[].append)
+    assert answers.proved.all()
+
+
 # ---------------------------------------------------------------- folds and groups
 
 
@@ -177,6 +207,46 @@ def test_folds_that_are_none_are_refused():
         model.k_fold([(everyone[:5], everyone[10:])])
     with pytest.raises(ValueError, match="cv: 10 rows held out, of 20"):
         model.k_fold([(everyone[:10], everyone[10:])])
+    with pytest.raises(ValueError, match="cv: fold 0 names row 20; wanted positions from 0 to 19"):
+        model.k_fold([(everyone[:10], everyone[10:] + 1), (everyone[10:], everyone[:10])])
+    with pytest.raises(ValueError, match=r"cv: fold 1 names rows by .*_; wanted positions"):
+        model.k_fold([(everyone[:10], everyone[10:]), (everyone >= 10, everyone < 10)])
+    for values in (None, "yes", 1, []):
+        with pytest.raises(TypeError, match=r"values: .*; wanted True or False"):
+            model.leave_one_out(values)
+
+
+def test_groups_are_for_folds_that_ask_for_them():
+    X, y = drawn(60)
+    groups = np.arange(60) % 12
+    model = SVC(gamma=0.5).fit(X, y, groups=groups)
+    for cv in (None, 4, KFold(3), LeaveOneOut()):
+        refits = cross_val_predict(model.fresh(), X, y, cv=cv)
+        assert (model.k_fold(cv).predictions == refits).all()
+    for cv in (GroupKFold(3), StratifiedGroupKFold(4)):
+        refits = cross_val_predict(model.fresh(), X, y, cv=cv, groups=groups)
+        assert (model.k_fold(cv).predictions == refits).all()
+        with pytest.raises(ValueError, match="groups: 60 of 60 rows belong to none"):
+            SVC(gamma=0.5).fit(X, y).k_fold(cv)
+    word = SVC(gamma=0.5).fit(X, y, groups=["1", *groups[1:].tolist()])  # no number 1
+    parts = [np.array([0]), *(np.flatnonzero(groups == g)[g == 0 :] for g in range(12))]
+    cv = [(np.setdiff1d(np.arange(60), part), part) for part in parts]
+    told = word.leave_one_group_out(values=True).decision_function
+    assert np.abs(told - word.k_fold(cv, values=True).decision_function).max() <= EXACT
+
+
+def test_answers_are_those_of_the_settings_that_the_model_was_made_with():
+    X, y = drawn(40)
+    y[:25] = y[0]
+    for before, after in (("balanced", None), (None, "balanced")):
+        model = SVC(gamma=0.5, class_weight=before).fit(X, y)
+        expected = model.leave_one_out(values=True).decision_function
+        model.set_params(class_weight=after, C=3.0, gamma=2.0)
+        found = model.leave_one_out(values=True).decision_function
+        assert np.array_equal(found, expected)
+        model.adapt(C=3.0)
+        fresh = model.fresh().fit(X, y).leave_one_out(values=True).decision_function
+        assert np.abs(model.leave_one_out(values=True).decision_function - fresh).max() <= EXACT
 
 
 # ---------------------------------------------------------------- rows of all kinds

@@ -183,7 +183,8 @@ class Edited(RuleBasedStateMachine):
 
     def tolerable(self, problem, degree):
         """The largest C for a kernel on these rows, and on others like them."""
-        largest = float(np.diagonal(self.gram_of(problem, degree, self.X, self.X)).max()) or 1.0
+        rows = np.vstack([self.X, np.full(self.X.shape[1], self.scale)])
+        largest = float(np.diagonal(self.gram_of(problem, degree, rows, rows)).max())
         return collection.LARGEST_PRODUCT / CROWD / largest
 
     def reshape(self, degree=None, **other):

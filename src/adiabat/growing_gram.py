@@ -26,6 +26,11 @@ Array = NDArray[Any]
 SPARE_COLUMNS = 32
 #: Arrays above so many bytes are spoken of, and are asked for only where there is room for them.
 NOTABLE = 64 << 20
+#: Lines of a tile that are written together: where the table is transposed, they stay in the
+#: cache meanwhile.
+_STRIP = 32
+#: What is foreseen where nothing is.
+_NO_LINES = np.empty((0, 0))
 
 _logger = logging.getLogger("adiabat")
 
@@ -239,7 +244,10 @@ class OwnColumns:
             part = prepared.take(lines)
             for j in range(0, len(rows), TILE_COLUMNS):
                 columns = slice(j, min(j + TILE_COLUMNS, len(rows)))
-                table[lines, columns] = self._kernel.block(part, some.take(columns))
+                block = self._kernel.block(part, some.take(columns))
+                for k in range(0, len(block), _STRIP):
+                    strip = block[k : k + _STRIP]
+                    table[i + k : i + k + len(strip), columns] = strip
         self.evaluations += len(prepared) * len(rows)
 
     def times(self, rows: Array, weights: Array) -> Array:
@@ -293,6 +301,11 @@ class StockedColumns:
             result += self._source.times(rows[~held], weights[~held])
         return result
 
+    def all_lines(self) -> Array:
+        """All columns, in the order of their rows; none was asked for before."""
+        self._lay_in(np.arange(len(self._place)))
+        return self._lines
+
     def _lay_in(self, rows: Array) -> None:
         """Have the columns of some rows at hand, as far as there is room."""
         new = rows[self._place[rows] < 0][: len(self._lines) - self._count]
@@ -323,6 +336,8 @@ class GrowingGram:
         A line for each row and a column for each slot: the kept columns.
     slot_of : ndarray
         The slot in which the column of a row is kept, or -1.
+    foreseen : ndarray
+        A line for each row with all its kernel values, or no line.
     """
 
     def __init__(self, source: Columns, ridge: Array, columns: int) -> None:
@@ -335,6 +350,7 @@ class GrowingGram:
         self.slot_of = np.full(rows, -1, dtype=np.int64)
         self._owner = np.full(self.table.shape[1], -1, dtype=np.int64)
         self.used = 0
+        self.foreseen = _NO_LINES
 
     def __len__(self) -> int:
         return self._ridge.count
@@ -389,12 +405,13 @@ class GrowingGram:
     def foresee(self) -> None:
         """Compute all values at once: many columns will be asked for, while the rows stay."""
         require_memory(len(self), len(self), len(self) ** 2)
-        self._source = self._source.stocked(len(self))
-        self._source.times(np.arange(len(self)), np.zeros(len(self)))
+        self._source = stock = StockedColumns(self._source, len(self), len(self))
+        lines = stock.all_lines()
+        self.foreseen = _NO_LINES if self.ridge.any() else lines
 
     def clear(self) -> None:
         """Have no stock any more. It has to be gone before rows come or go."""
-        self._source = self._source.plain()
+        self._source, self.foreseen = self._source.plain(), _NO_LINES
 
     # -- kept columns
 
@@ -405,6 +422,13 @@ class GrowingGram:
         self.table[: len(self), slot] = column
         self._owner[slot], self.slot_of[row] = row, slot
         self.used = max(self.used, slot + 1)
+
+    def own_slots(self, used: int) -> None:
+        """Note who has taken the slots up to here, since the last that were noted."""
+        if used > self.used:
+            rows = np.flatnonzero(self.slot_of >= self.used)
+            self._owner[self.slot_of[rows]] = rows
+            self.used = used
 
     def keep_all(self, rows: Array) -> None:
         """Keep the columns of some rows; no column is kept yet."""
@@ -432,7 +456,7 @@ class GrowingGram:
             room = np.zeros((len(self.slot_of), columns))
         for i in range(0, len(self), TILE_ROWS):  # fresh memory for all at once would cost more
             lines = slice(i, min(i + TILE_ROWS, len(self)))
-            room[lines, :count] = self.table[lines, slots]
+            room[lines, :count] = self.table[lines].take(slots, axis=1)
         room[: len(self), count:] = 0.0
         self.table = room
         self.slot_of[: len(self)] = -1

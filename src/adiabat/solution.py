@@ -55,6 +55,17 @@ def violations(problem: Problem, theta: Array, error: Array) -> Array:
     return np.maximum(np.maximum(rise, fall), 0.0)
 
 
+def squared_length(theta: Array, error: Array, points: Array) -> float:
+    """|w|^2 at an optimum, and at least as much as can be said of it elsewhere.
+
+    ``points`` is target - bias, and theta'points is the sum of the alpha (1 - b y), which is
+    |w|^2 at the optimum. Where it is larger it bounds that from below: the dual objective of
+    s theta is s theta'points - s^2 |w|^2 / 2, and half the optimum's |w|^2 is the largest of
+    all. It has nothing to cancel where coefficients grow without end and w does not.
+    """
+    return max(float(theta @ (points - error)), float(theta @ points))
+
+
 def snapped(problem: Problem, theta: Array) -> Array:
     """Coefficients beyond a bound, or closer to it than rounding, put on that bound."""
     theta = np.clip(theta, problem.low, problem.high)

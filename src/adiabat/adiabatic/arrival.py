@@ -17,6 +17,7 @@ from adiabat.adiabatic.layout import (
     DRIFT,
     HIGH,
     HIGH_PACE,
+    LEG,
     LOW,
     LOW_PACE,
     LOWER,
@@ -101,6 +102,7 @@ def end_leg(rows: Array, kinds: Array, scalars: Array, counts: Array) -> None:
         rows[PACE, row] = rows[DRIFT, row] = rows[LOW_PACE, row] = rows[HIGH_PACE, row] = 0.0
     counts[MOVING] = counts[STRETCHING] = 0
     scalars[PLACE] = 0.0
+    scalars[LEG] += 1.0
     untie(rows, kinds, scalars, counts)
 
 

@@ -50,6 +50,7 @@ from adiabat.adiabatic.layout import (
     PATIENT,
     PAUSED,
     PULL,
+    REGULAR,
     ROOT,
     SCALE,
     STRETCHING,
@@ -87,6 +88,8 @@ _ALIKE = 4.0 * EPS
 #: Changes after which every error is computed from nothing, and how many times smaller the
 #: coefficients or the bias have become where it is at once.
 _RENEWAL, _DOWN = 1000, 32.0
+#: By what factor rounding of the errors may have grown with the coefficients before the same.
+_UP = 1000.0
 
 
 class Journey:
@@ -110,6 +113,7 @@ class Journey:
     def __init__(self, living: Living, *, patient: bool = False) -> None:
         self.living, self.patient = living, patient
         self.changes = self.refactorisations = 0
+        self._grown = 1.0
         self.figures = np.zeros(7)
         self._setting_out: list[Array] = []
         self._bounds_to_be: list[tuple[Array, Array, Array]] = []
@@ -239,12 +243,16 @@ class Journey:
         moving = (pace != 0.0) & (living.kinds[rows] != MEMBER)
         rows, pace = rows[moving], pace[moving]
         living.rows[PACE, rows] = pace
-        drift = self._drift(rows, pace)
+        with np.errstate(over="ignore", invalid="ignore"):
+            drift = self._drift(rows, pace)
+            energy = pace @ drift[rows]
+        if not np.isfinite(energy):
+            raise LostError("the coefficients are too large to be squared")
         living.rows[DRIFT, : living.n] = drift
-        living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), pace @ drift[rows]
+        living.scalars[PULL], living.scalars[ENERGY] = pace.sum(), energy
         living.scalars[SCALE] += float(np.abs(pace).sum())
         living.counts[MOVING], living.scalars[END] = len(rows), end
-        living.counts[LEFT] = -1
+        living.counts[LEFT], living.counts[REGULAR] = -1, 0
         living.scalars[HALVED] = 0.0  # another drift
         self._follow(living.perturbations + _MOST + _MOST_PER_ROW * (len(rows) + living.size))
         self._end_leg()
@@ -253,10 +261,16 @@ class Journey:
         """How fast rows on their way move K theta.
 
         Where each row that is no member moves by the same share of its coefficient, its kernel
-        values are not needed: K theta is known, and so is what the members have in it.
+        values are not needed: K theta is known, and so is what the members have in it. It is
+        known as well as the errors are, to rounding of the targets however small it was, and what
+        it is off by grows with the coefficients.
         """
         living = self.living
         share = self._common_share(rows, pace)
+        self._grown = max(1.0, self._grown * (1.0 + share))
+        if self._grown > _UP:
+            living.renew()
+            self._grown, share = 1.0, 0.0
         return share * living.sum_outside() if share else living.gram.times(rows, pace)
 
     def _common_share(self, rows: Array, pace: Array) -> float:
@@ -277,13 +291,17 @@ class Journey:
         while outcome != DONE:
             if outcome == PAUSED:
                 most = min(limit, living.perturbations + self._look_around())
-            outcome = follow(*living.state, most)
+            outcome = self._run(most)
             if outcome == WANTS_COLUMN:
                 living.want_column(int(living.counts[WAITING]))
             elif outcome == WANTS_ROOM:
                 living.make_factor_room()
             elif outcome == ENDLESS or living.perturbations >= limit:
                 raise LostError(f"the path has no end after {living.perturbations} perturbations")
+
+    def _run(self, most: int) -> int:
+        """Follow the path as far as that goes without Python."""
+        return int(follow(*self.living.state, most))
 
     def _look_around(self) -> int:
         """How many perturbations there are to be until the next look."""

@@ -15,7 +15,7 @@ from adiabat.adiabatic.living import Living, LostError, Standing
 from adiabat.growing_gram import Columns, GrowingGram, OwnColumns
 from adiabat.kernels import Kernel, Rows, is_given, made_ready
 from adiabat.shared_gram import SharedColumns, SharedGram
-from adiabat.solution import BALANCE, LEAST_MARGIN
+from adiabat.solution import BALANCE, LEAST_MARGIN, squared_length
 
 Array = NDArray[Any]
 
@@ -264,7 +264,8 @@ class Keeper:
         living = self.living
         if not np.isinf(living.rows[HIGH, : living.n]).any() or living.gram.ridge.any():
             return
-        squared = float(living.theta @ (living.target - living.errors() - living.scalars[BIAS]))
+        points = living.target - living.scalars[BIAS]
+        squared = squared_length(living.theta, living.errors(), points)
         reach = float(living.rows[ROOT, : living.n].max(initial=0.0))
         if np.sqrt(max(squared, 0.0)) * LEAST_MARGIN * reach > 1.0:
             raise LostError("there is no margin")

@@ -10,7 +10,10 @@ the bias have moved since that was noted:
     error = base - table[row] . moved - p drift - (bias - base bias).
 
 It is computed for rows only that may have come near their margin, because
-|df(x)| <= |dw| sqrt(K(x, x)) + |db| since they were last seen.
+|df(x)| <= |dw| sqrt(K(x, x)) + |db| since they were last seen, and where the way has gone on
+regularly since, also |df(x) - db - t u| <= |dw - t w'| sqrt(K(x, x)), where w' and u are how fast
+the weights and w.phi(x) moved then, and t is how long ago that is. By how much w' has turned
+since is known from one change of category to the next.
 
 ``table`` has a line for each row and a column for each slot, ``factor`` a line for each member
 and, at its end, two more: L^-1 1 and L^-1 (-drift), which grow and shrink with the members.
@@ -36,7 +39,12 @@ from __future__ import annotations
     SEEN,
     SEEN_AT,
     SEEN_BIAS,
-) = range(13)
+    SEEN_RATE,
+    SEEN_LEG,
+    SEEN_TIME,
+    SEEN_TURN,
+    SEEN_BEND,
+) = range(18)
 #: Lines of ``slots``: how fast the coefficient moves, and how far it has since the base.
 RATE, MOVED = range(2)
 #: What a row can be. Aside: whatever its error is, it stays where it is or goes where it is led.
@@ -49,7 +57,10 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
 #: paces of the rows on their way, and the square of how fast these alone move the weights; what
 #: sum(theta) is too large by; 1 where a lack of members lets it grow, and is made good later; the
 #: sizes of all coefficients where the change began, and of what was added on the way; 1 where the
-#: last lines of the factor are true.
+#: last lines of the factor are true. Then the number of the leg, on which it is known by how much
+#: w' has turned; how long that lasts; the sum of all |dw'| on it, and what that adds up to over
+#: time, which is as much as w can be beside a straight line; |w'|^2 as it was before this step, or
+#: -1, and its rounding.
 (
     BIAS,
     BASE_BIAS,
@@ -67,13 +78,35 @@ ASIDE, MEMBER, UPPER, LOWER, TIED = range(5)
     PATIENT,
     SCALE,
     HALVED,
-) = range(16)
+    LEG,
+    TIME,
+    TURN,
+    BEND,
+    SQUARE,
+    NOISE,
+) = range(22)
 #: Entries of ``counts``: rows, slots in use, members, rows on their way, rows whose bounds move,
-#: perturbations, the row that waits for its column (or -1), tied rows, looks at errors, and the
-#: member that was the last to leave.
-ROWS, USED, MEMBERS, MOVING, STRETCHING, PERTURBATIONS, WAITING, TIES, LOOKS, LEFT = range(10)
+#: perturbations, the row that waits for its column (or -1), tied rows, looks at errors, the
+#: member that was the last to leave, and 1 where since the last step one member has come or gone
+#: and nothing else has happened. Where notes are taken, the perturbations until the next look at
+#: Python, and the lines that are written.
+(
+    ROWS,
+    USED,
+    MEMBERS,
+    MOVING,
+    STRETCHING,
+    PERTURBATIONS,
+    WAITING,
+    TIES,
+    LOOKS,
+    LEFT,
+    REGULAR,
+    MOST,
+    LOGGED,
+) = range(13)
 
 #: The last two lines of ``factor``.
 ONES, HALF = -2, -1
-#: What ``follow`` comes back with.
-DONE, WANTS_COLUMN, WANTS_ROOM, ENDLESS, PAUSED = range(5)
+#: What ``follow`` comes back with, and where notes are taken.
+DONE, WANTS_COLUMN, WANTS_ROOM, ENDLESS, PAUSED, WANTS_PAPER = range(6)

@@ -13,6 +13,7 @@ from adiabat.adiabatic.layout import (
     ASIDE,
     BASE,
     BASE_BIAS,
+    BEND,
     BIAS,
     BIAS_RATE,
     END,
@@ -27,6 +28,7 @@ from adiabat.adiabatic.layout import (
     MEMBER,
     MEMBERS,
     MOVED,
+    NOISE,
     ORDER,
     PERTURBATIONS,
     PLACE_RATE,
@@ -38,9 +40,14 @@ from adiabat.adiabatic.layout import (
     SEEN,
     SEEN_AT,
     SEEN_BIAS,
+    SEEN_LEG,
+    SEEN_RATE,
     SHIFT,
     SPEED,
+    SQUARE,
     THETA,
+    TIME,
+    TURN,
     UPPER,
     USED,
     WAITING,
@@ -54,7 +61,7 @@ Array = NDArray[Any]
 
 #: Lines of kernel values that are summed at once in the widest type.
 _LINES = 128
-_ROW_LINES, _SCALARS, _COUNTS = 13, 16, 10
+_ROW_LINES, _SCALARS, _COUNTS = 18, 22, 13
 #: A new factor with a pivot below this part of the largest is built row by row, with care.
 _REGULAR = 1e-6
 
@@ -299,10 +306,10 @@ class Living:
         self.slots[MOVED] = 0.0
 
     def renew(self) -> None:
-        """Compute every error from nothing."""
+        """Compute every error from kernel values alone; those of members are there."""
         gram, n = self.gram, self.n
         support = np.flatnonzero(self.theta)
-        own = gram.expanded(support, self.theta[support])
+        own = gram.times(support, self.theta[support])
         self.rows[BASE, :n] = self.target - own - self.scalars[BIAS]
         self.slots[MOVED] = 0.0
         self.scalars[BASE_BIAS] = self.scalars[BIAS]
@@ -312,6 +319,7 @@ class Living:
         """Note the errors of all rows as seen here and now."""
         n = self.n
         self.rows[SEEN, :n] = errors
+        self.rows[SEEN_RATE, :n] = self.rows[SEEN_LEG, :n] = 0.0
         self.rows[SEEN_AT, :n], self.rows[SEEN_BIAS, :n] = self.scalars[LENGTH], self.scalars[BIAS]
 
     def is_traced(self, rows: Array) -> bool:
@@ -333,6 +341,7 @@ class Living:
         """Keep none of the rates and sums of the last path."""
         self.slots[RATE] = 0.0
         self.scalars[[PULL, ENERGY, SPEED, BIAS_RATE, PLACE_RATE, SCALE]] = 0.0
+        self.scalars[[TIME, TURN, BEND, SQUARE, NOISE]] = 0.0
 
     # -- rows
 

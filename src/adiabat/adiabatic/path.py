@@ -16,6 +16,7 @@ from adiabat.adiabatic.layout import (
     ASIDE,
     BASE,
     BASE_BIAS,
+    BEND,
     BIAS,
     BIAS_RATE,
     DONE,
@@ -26,6 +27,7 @@ from adiabat.adiabatic.layout import (
     EXCESS,
     HIGH_PACE,
     LEFT,
+    LEG,
     LENGTH,
     LOOKS,
     LOOSE,
@@ -35,6 +37,7 @@ from adiabat.adiabatic.layout import (
     MEMBERS,
     MOVED,
     MOVING,
+    NOISE,
     ORDER,
     PACE,
     PATIENT,
@@ -44,17 +47,26 @@ from adiabat.adiabatic.layout import (
     PLACE_RATE,
     PULL,
     RATE,
+    REGULAR,
     ROOT,
     ROWS,
     SCALE,
     SEEN,
     SEEN_AT,
+    SEEN_BEND,
     SEEN_BIAS,
+    SEEN_LEG,
+    SEEN_RATE,
+    SEEN_TIME,
+    SEEN_TURN,
     SPEED,
+    SQUARE,
     STRETCHING,
     THETA,
     TIED,
     TIES,
+    TIME,
+    TURN,
     UPPER,
     USED,
     WAITING,
@@ -103,10 +115,22 @@ def member_errors(
 @compiled
 def may_have_come(rows: Array, kind: int, scalars: Array, row: int, step: float) -> bool:
     """Whether a row can meet its margin within one more step, for all that was seen of it."""
+    if kind not in (UPPER, LOWER):
+        return True
+    sense = 1.0 if kind == UPPER else -1.0
+    seen, shift = sense * rows[SEEN, row], scalars[BIAS] - rows[SEEN_BIAS, row]
     far = (scalars[LENGTH] - rows[SEEN_AT, row] + step * scalars[SPEED]) * rows[ROOT, row]
-    far += abs(scalars[BIAS] - rows[SEEN_BIAS, row]) + step * abs(scalars[BIAS_RATE])
-    seen = rows[SEEN, row] if kind == UPPER else -rows[SEEN, row] if kind == LOWER else 0.0
-    return bool(seen <= far * (1.0 + 1e-9) + 1e-9)
+    far += abs(shift) + step * abs(scalars[BIAS_RATE])
+    slack = 1e-9 * far + 1e-9
+    if seen > far + slack:
+        return False
+    if rows[SEEN_LEG, row] != scalars[LEG]:
+        return True
+    time = scalars[TIME] - rows[SEEN_TIME, row] + step
+    bend = scalars[BEND] + step * scalars[TURN]
+    aside = bend - rows[SEEN_BEND, row] - time * rows[SEEN_TURN, row] + 1e-12 * bend
+    ahead = time * rows[SEEN_RATE, row] + shift + step * scalars[BIAS_RATE]
+    return bool(seen <= sense * ahead + aside * rows[ROOT, row] + slack)
 
 
 @compiled
@@ -118,6 +142,9 @@ def look(
     error, rate = error_and_rate(table, rows, slots, scalars, counts, row)
     rows[SEEN, row] = error
     rows[SEEN_AT, row], rows[SEEN_BIAS, row] = scalars[LENGTH], scalars[BIAS]
+    rows[SEEN_RATE, row], rows[SEEN_LEG, row] = rate - scalars[BIAS_RATE], scalars[LEG]
+    rows[SEEN_TIME, row] = scalars[TIME]
+    rows[SEEN_TURN, row], rows[SEEN_BEND, row] = scalars[TURN], scalars[BEND]
     return error, rate
 
 
@@ -171,6 +198,24 @@ def drop_rounding(rows: Array, members: Array, scalars: Array, counts: Array) ->
 
 
 @compiled
+def turn(scalars: Array, counts: Array, energy: float, noise: float) -> None:
+    """Note by how much the velocity of the weights has turned with the last change of category.
+
+    Of two velocities that differ by one member more, w' with it is the nearest to the other one
+    among all with its conditions, so that |dw'|^2 is the difference of their squares. After
+    anything else a new leg begins, for which what was seen before says nothing of directions.
+    """
+    few = counts[MEMBERS] < 2 or scalars[EXCESS] != 0.0
+    if few or counts[REGULAR] == 0 or scalars[SQUARE] < 0.0:
+        scalars[LEG] += 1.0
+        scalars[TIME] = scalars[TURN] = scalars[BEND] = 0.0
+    else:
+        scalars[TURN] += np.sqrt(abs(energy - scalars[SQUARE]) + noise + scalars[NOISE])
+    scalars[SQUARE], scalars[NOISE] = (-1.0 if few else energy), noise
+    counts[REGULAR] = 0
+
+
+@compiled
 def sensitivities(
     slot_of: Array,
     factor: Array,
@@ -196,7 +241,8 @@ def sensitivities(
     total = scalars[PULL]
     if scalars[EXCESS] != 0.0:
         total += scalars[EXCESS] / (scalars[END] - scalars[PLACE])
-    scalars[BIAS_RATE], scalars[PLACE_RATE], energy = 0.0, 1.0, scalars[ENERGY]
+    scalars[BIAS_RATE], scalars[PLACE_RATE] = 0.0, 1.0
+    energy, rounding = scalars[ENERGY], 0.0
     unbalanced = size == 0 and scalars[LOOSE] == 1.0 and total != 0.0
     if unbalanced and (scalars[PATIENT] == 0.0 or counts[MOVING] == 0):
         scalars[BIAS_RATE], scalars[PLACE_RATE] = (1.0 if total > 0.0 else -1.0), 0.0
@@ -212,8 +258,11 @@ def sensitivities(
             sum_of_rates += answer[p]
         scalars[BIAS_RATE] = bias
         # |dw|^2 = d'K d + 2 d'drift + energy with K d = -drift - b on the members
-        energy += work - bias * sum_of_rates + _CANCELLED * (noise + abs(bias * sum_of_rates))
-    scalars[SPEED] = np.sqrt(max(energy, 0.0))
+        rounding = _CANCELLED * (noise + abs(bias * sum_of_rates))
+        energy += work - bias * sum_of_rates + rounding
+    energy = max(energy, 0.0)
+    scalars[SPEED] = np.sqrt(energy)
+    turn(scalars, counts, energy, rounding)
 
 
 @compiled
@@ -233,19 +282,19 @@ def comes_first(rows: Array, length: float, row: int, best: float, other: int) -
 
 
 @compiled
-def way(rows: Array, scalars: Array, row: int, rate: float) -> float:
-    """How far until a member's coefficient meets its bound, which may move itself."""
+def way(rows: Array, scalars: Array, row: int, rate: float, limit: float) -> float:
+    """How far until a member's coefficient meets its bound, which may move itself.
+
+    Infinity where that is clearly beyond a limit.
+    """
     place, theta, best = scalars[PLACE_RATE], rows[THETA, row], np.inf
     above = rate - place * rows[HIGH_PACE, row]
-    below = rate - place * rows[LOW_PACE, row]
-    if abs(above) <= _RIDING * abs(rate):
-        above = 0.0
-    if abs(below) <= _RIDING * abs(rate):
-        below = 0.0
-    if above > 0.0:
-        best = max((high_of(rows, scalars, row) - theta) / above, 0.0)
-    if below < 0.0:
-        best = min(best, max((low_of(rows, scalars, row) - theta) / below, 0.0))
+    below = place * rows[LOW_PACE, row] - rate
+    high, low = high_of(rows, scalars, row) - theta, theta - low_of(rows, scalars, row)
+    if high <= limit * above and above > _RIDING * abs(rate):
+        best = max(high / above, 0.0)
+    if low <= limit * below and below > _RIDING * abs(rate):
+        best = min(best, max(low / below, 0.0))
     return best
 
 
@@ -254,13 +303,16 @@ def first_member(
     slot_of: Array, rows: Array, slots: Array, members: Array, scalars: Array, counts: Array
 ) -> tuple[float, int]:
     """Margin to reserve, margin to error (004, Table I): the step, and the member's position."""
-    best, position = np.inf, -1
+    best, position, limit = np.inf, -1, np.inf
     for p in range(counts[MEMBERS]):
         row = members[p]
-        length = way(rows, scalars, row, slots[RATE, slot_of[row]])
+        length = way(rows, scalars, row, slots[RATE, slot_of[row]], limit)
+        if length == np.inf:
+            continue
         other = members[position] if position >= 0 else -1
-        if length < np.inf and comes_first(rows, length, row, best, other):
+        if comes_first(rows, length, row, best, other):
             best, position = length, p
+            limit = best * (1.0 + _TIE) + 2.0 * _TIE
     return best, position
 
 
@@ -290,6 +342,44 @@ def returns_at_once(kinds: Array, counts: Array, row: int, length: float) -> boo
 
 
 @compiled
+def leeway(rows: Array, kinds: Array, scalars: Array, step: float, left: Array) -> None:
+    """``may_have_come`` for all rows at once: not where something is left for a row.
+
+    Rows that are neither upper nor lower have nothing to meet.
+    """
+    bend = scalars[BEND] + step * scalars[TURN]
+    for row in range(left.shape[0]):
+        sense = 1.0 if kinds[row] == UPPER else -1.0 if kinds[row] == LOWER else 0.0
+        shift, root = scalars[BIAS] - rows[SEEN_BIAS, row], rows[ROOT, row]
+        far = (scalars[LENGTH] - rows[SEEN_AT, row] + step * scalars[SPEED]) * root
+        far += abs(shift) + step * abs(scalars[BIAS_RATE])
+        slack = 1e-9 * far + 1e-9
+        time = scalars[TIME] - rows[SEEN_TIME, row] + step
+        aside = bend - rows[SEEN_BEND, row] - time * rows[SEEN_TURN, row] + 1e-12 * bend
+        ahead = time * rows[SEEN_RATE, row] + shift + step * scalars[BIAS_RATE]
+        known = sense * ahead + aside * root
+        if rows[SEEN_LEG, row] == scalars[LEG]:
+            far = min(far, known)
+        left[row] = sense * rows[SEEN, row] - far - slack if sense != 0.0 else 1.0
+
+
+@compiled
+def likely_first(rows: Array, kinds: Array, scalars: Array, left: Array) -> int:
+    """Of the rows with nothing left, the one that comes soonest if it goes on as it was seen."""
+    best, found = np.inf, -1
+    for row in range(left.shape[0]):
+        if left[row] > 0.0 or rows[SEEN_LEG, row] != scalars[LEG]:
+            continue
+        sense = 1.0 if kinds[row] == UPPER else -1.0
+        gone = (scalars[TIME] - rows[SEEN_TIME, row]) * rows[SEEN_RATE, row]
+        ahead = rows[SEEN, row] - gone - (scalars[BIAS] - rows[SEEN_BIAS, row])
+        rate = sense * (rows[SEEN_RATE, row] + scalars[BIAS_RATE])
+        if rate > 0.0 and sense * ahead < best * rate:
+            best, found = sense * ahead / rate, row
+    return found
+
+
+@compiled
 def first_outsider(
     table: Array,
     rows: Array,
@@ -299,13 +389,22 @@ def first_outsider(
     counts: Array,
     limit: float,
 ) -> tuple[float, int]:
-    """Error, reserve or unlearned to margin (004, Table I): the step, and the row or -1."""
-    best, found = limit, -1
-    for row in range(counts[ROWS]):
-        kind = kinds[row]
-        if kind not in (UPPER, LOWER):
+    """Error, reserve or unlearned to margin (004, Table I): the step, and the row or -1.
+
+    The one that is likely to be the first is looked at first, so that few others have to be.
+    """
+    best, found, n = limit, -1, counts[ROWS]
+    left = np.zeros(n)
+    leeway(rows, kinds, scalars, limit if limit < np.inf else 0.0, left)
+    likely = likely_first(rows, kinds, scalars, left)
+    for k in range(-1, n):
+        row = likely if k < 0 else k
+        if row < 0 or (k == likely and k >= 0) or kinds[row] not in (UPPER, LOWER):
             continue
-        if best < np.inf and not may_have_come(rows, kind, scalars, row, best):
+        kind = kinds[row]
+        if limit < np.inf and left[row] > 0.0:
+            continue
+        if best < limit and not may_have_come(rows, kind, scalars, row, best):
             continue
         error, rate = look(table, rows, slots, scalars, counts, row)
         if kind == LOWER:
@@ -339,6 +438,8 @@ def advance(
         slots[MOVED, s] += length * slots[RATE, s]
     scalars[BIAS] += length * scalars[BIAS_RATE]
     scalars[LENGTH] += length * scalars[SPEED]
+    scalars[TIME] += length
+    scalars[BEND] += length * scalars[TURN]
     step = length * scalars[PLACE_RATE]
     left = scalars[END] - scalars[PLACE]
     if counts[MEMBERS] == 0:
@@ -375,8 +476,9 @@ def follow(
     while True:
         row = counts[WAITING]
         if row >= 0:
-            counts[WAITING] = -1
+            counts[WAITING], size = -1, counts[MEMBERS]
             join(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, row)
+            counts[REGULAR] = 1 if counts[MEMBERS] == size + 1 else 0
         if nothing_moves(scalars, counts):
             return DONE
         if counts[MEMBERS] + 1 >= members.shape[0]:
@@ -405,3 +507,4 @@ def follow(
             advance(slot_of, rows, slots, members, scalars, counts, by_member)
             counts[LEFT] = members[position]
             leave(table, slot_of, factor, rows, slots, kinds, members, scalars, counts, position)
+            counts[REGULAR] = 1

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adiabat.adiabatic.journey import Journey
-from adiabat.adiabatic.layout import BIAS, MEMBER, PLACE, THETA
+from adiabat.adiabatic.layout import BIAS, LOGGED, MOST, USED, WANTS_PAPER
 from adiabat.adiabatic.living import Living
-from adiabat.adiabatic.trail import ERROR, MARGIN, RESERVE, Piece
-from adiabat.compiled import compiled
-from adiabat.growing_gram import require_memory
-from adiabat.solution import BALANCE
+from adiabat.adiabatic.notes import (
+    BIAS_START,
+    FLAT,
+    FROM,
+    LAST_CHANGE,
+    LAST_MEMBER,
+    PIECES,
+    START,
+    STOP,
+    TO,
+    follow_noting,
+    keep_piece,
+    log_line,
+    write_down,
+)
+from adiabat.adiabatic.trail import ERROR, RESERVE, Piece
+from adiabat.growing_gram import grown, require_memory
 
 Array = NDArray[Any]
 
-#: Pieces shorter than this part of C are no more than a tie.
-_POINT = 1e-13
-#: Members that are looked at before all are.
-_FIRST = 8
-
-
-@compiled
-def take_out_rounding(
-    theta: Array, members: Array, categories: Array, signed: Array, C: float, total: float
-) -> None:
-    """Put members within their bounds, and on them all where none is clearly between; mend the sum.
-
-    What is left of the sum goes to the member that is furthest from its bounds.
-    """
-    left, size, most, widest = total, 0.0, 0, -1.0
-    for row in range(signed.shape[0]):
-        if categories[row] == ERROR:
-            left -= C * signed[row]
-            size += C * abs(signed[row])
-    for p in range(members.shape[0]):
-        bound = C * signed[members[p]]
-        theta[p] = min(max(theta[p], min(bound, 0.0)), max(bound, 0.0))
-        left -= theta[p]
-        size += abs(theta[p])
-        room = min(abs(theta[p]), abs(bound - theta[p]))
-        if room > widest:
-            most, widest = p, room
-    if widest > BALANCE * size:
-        theta[most] += left
-        return
-    for p in range(members.shape[0]):
-        bound = C * signed[members[p]]
-        theta[p] = bound if abs(theta[p]) > 0.5 * abs(bound) else 0.0
+#: Lines of the log, and the numbers that it has at most where rows are many.
+_LINES, _NUMBERS = 128, 1_000_000
+#: Pieces, and numbers for each row, for which there is room at first. Only what is used of it
+#: takes memory.
+_PIECES, _ROOM = 1024, 128
 
 
 class Survey(Journey):
-    """The way of a living machine through C, with a look around at each change of category.
+    """The way of a living machine through C, with a note of each change of category.
 
     Parameters
     ----------
@@ -64,141 +48,116 @@ class Survey(Journey):
         Label times weight of each row: its bound is C times that.
     C : float
         Where it is.
-
-    Attributes
-    ----------
-    pieces : list of Piece
-        What was written down so far, but for the piece that is under way.
-    flat : list of bool
-        For each of them, whether no row is clearly between its bounds.
     """
 
     def __init__(self, living: Living, signed: Array, C: float) -> None:
         super().__init__(living)
-        self.signed, self._weight, self.C, self._goal = signed, np.abs(signed), C, C
-        self._all_weight = float(self._weight.sum())
-        self.pieces: list[Piece] = []
-        self.flat: list[bool] = []
-        self._stored = self._promised = 0
-        self._told = np.full(living.n, -1, dtype=np.int8)
-        self._categories = np.where(living.theta != 0.0, ERROR, RESERVE).astype(np.int8)
-        self._categories[living.inside] = MARGIN
-        self._turned = set(range(living.n))
-        self._start = C
-        self._open()
+        n = living.n
+        self.signed, self.C = signed, C
+        self._log = np.empty((max(2, min(_LINES, _NUMBERS // (n + 1))), 2, n + 1))
+        self._pen = np.array([C, C, living.total])
+        self._tallies = np.array([0, living.bias is None], dtype=np.int64)
+        categories = np.where(living.theta != 0.0, ERROR, RESERVE)
+        categories[living.inside] = RESERVE  # it becomes a member with the first line
+        self._book = np.array([categories, np.full(n, -1)])
+        self._ends, self._marks = np.zeros((4, _PIECES)), np.zeros((3, _PIECES + 1), dtype=np.int64)
+        self._at, self._names = np.zeros((2, _ROOM * n)), np.zeros(_ROOM * n, dtype=np.int64)
+        self._changes = np.zeros((2, 2 * n), dtype=np.int64)
+        self._ends[: STOP + 1] = C
+        self._ends[BIAS_START:] = living.scalars[BIAS]
+        self._look()
 
     def along(self, C: float) -> None:
         """Go to another C; all bounds with it."""
         rows = np.flatnonzero(self.signed)
         bounds = C * self.signed[rows]
-        self._goal = C
+        self._pen[TO] = C
         self.stretch(rows, np.minimum(bounds, 0.0), np.maximum(bounds, 0.0))
         self.travel()
         self._look()
 
     def finished(self) -> tuple[list[Piece], list[bool]]:
-        """All pieces, with that under way as far as it goes."""
-        if self._end > self._start or not self.pieces:
-            self._keep()
-        return self.pieces, self.flat
+        """All pieces, with that under way as far as it goes.
+
+        For each of them, whether no row is clearly between its bounds.
+        """
+        k = self._tallies[PIECES]
+        if self._ends[STOP, k] > self._ends[START, k] or not k:
+            keep_piece(*self._notes)
+        count = int(self._tallies[PIECES])
+        flat = self._marks[FLAT, 1 : count + 1] == 1
+        return [self._piece(k) for k in range(count)], flat.tolist()
+
+    def _piece(self, k: int) -> Piece:
+        """A finished piece, out of the lists of all."""
+        first, last = self._marks[LAST_MEMBER, k : k + 2].tolist()
+        here, there = self._marks[LAST_CHANGE, k : k + 2].tolist()
+        start, stop, bias_start, bias_stop = self._ends[:, k].tolist()
+        return Piece(
+            start,
+            stop,
+            self._names[first:last],
+            self._at[0, first:last],
+            self._at[1, first:last],
+            (bias_start, bias_stop),
+            self._changes[0, here:there],
+            self._changes[1, here:there],
+        )
 
     # -- while the loops are under way
 
-    def _look_around(self) -> int:
-        self._look()
-        return 1
+    def _run(self, most: int) -> int:
+        living, outcome = self.living, WANTS_PAPER
+        counts = living.counts
+        counts[MOST] = most
+        while outcome == WANTS_PAPER:
+            outcome = int(follow_noting(*living.state, self._log, living.gram.foreseen))
+            if counts[LOGGED] == len(self._log):
+                self._write()
+        living.gram.own_slots(int(counts[USED]))
+        return outcome
 
     def _follow(self, limit: int) -> None:
+        self._look()
         super()._follow(limit)
         self._look()
 
     def _end_leg(self) -> None:
         """What may follow until the arrival is at this C."""
-        self.C = self._goal
+        self.C = self._pen[FROM] = self._pen[TO]
         super()._end_leg()
 
-    @property
-    def _here(self) -> float:
-        """C at this place."""
-        return float(self.C + self.living.scalars[PLACE] * (self._goal - self.C))
+    # -- what is written
 
     def _look(self) -> None:
-        """Note where the members are; other members are another piece."""
-        living, C, members = self.living, self._here, self._members
-        theta = living.rows[THETA, members]
-        left = np.flatnonzero(living.kinds[members] != MEMBER)
-        gone = members[left]  # those are at a bound, and go with it
-        at_bound = theta[left] != 0.0
-        theta[left] = np.where(at_bound, C * self.signed[gone], 0.0)
-        self._end, self._at_end, self._bias_end = C, theta, float(living.scalars[BIAS])
-        if not len(left) and living.size == len(members):
-            return
-        if C - self._start > _POINT * C:
-            self._keep()
-        self._categories[gone] = np.where(at_bound, ERROR, RESERVE)
-        came = living.inside[self._categories[living.inside] != MARGIN]
-        self._categories[came] = MARGIN
-        self._turned.update(gone.tolist(), came.tolist())
-        self._open()
+        """Note how all stands now."""
+        _, _, _, rows, _, kinds, _, scalars, counts = self.living.state
+        log_line(rows, kinds, scalars, counts, self._log)
+        self._write()
 
-    def _open(self) -> None:
-        """Begin a piece here."""
-        living = self.living
-        self._members, self._end = living.inside.copy(), self._start
-        self._at_start = self._at_end = living.rows[THETA, self._members]
-        self._bias_start = self._bias_end = float(living.scalars[BIAS])
+    @property
+    def _notes(self) -> tuple[Array, ...]:
+        lists = self._ends, self._marks, self._names, self._at, self._changes
+        return (*lists, self._book, self.signed, self._pen, self._tallies)
 
-    def _keep(self) -> None:
-        """Put the piece that ends here to the others; where nobody turned, the last one goes on.
+    def _write(self) -> None:
+        """Make pieces of all lines of the log."""
+        counts, done = self.living.counts, 0
+        count = int(counts[LOGGED])
+        while done < count:
+            done += int(write_down(self._log[done:count], *self._notes))
+            if done < count:
+                self._make_room()
+        counts[LOGGED] = 0
 
-        The next one begins here, without a gap where one was no more than a point.
-        """
-        turned, flat = np.array(sorted(self._turned), dtype=np.int64), self._is_flat()
-        changed = turned[self._categories[turned] != self._told[turned]]
-        self._turned = set()
-        self._told[changed] = became = self._categories[changed]
-        start, self._start = self._start, self._end
-        if len(changed) or not self.pieces or flat != self.flat[-1]:
-            biases = self._bias_start, self._bias_end
-            ends = self._balanced(start, self._at_start), self._balanced(self._end, self._at_end)
-            piece = Piece(start, self._end, self._members, *ends, biases, changed, became)
-            self.pieces.append(piece)
-            self.flat.append(flat)
-            self._require_room(3 * len(self._members))
-            return
-        last = self.pieces[-1]
-        at_end = np.empty_like(self._at_end)
-        ending = self._balanced(self._end, self._at_end)
-        at_end[np.argsort(last.members)] = ending[np.argsort(self._members)]
-        bias = last.bias[0], self._bias_end
-        self.pieces[-1] = replace(last, end=self._end, at_end=at_end, bias=bias)
-
-    def _balanced(self, C: float, theta: Array) -> Array:
-        """The same coefficients, but for what rounding has left beyond bounds and in their sum.
-
-        The member furthest from its bounds takes it.
-        """
-        if self.living.bias is None and len(theta):
-            total = self.living.total
-            take_out_rounding(theta, self._members, self._categories, self.signed, C, total)
-        return theta
-
-    def _is_flat(self) -> bool:
-        """Whether nobody is clearly between the bounds, so that they leave an interval for b."""
-        if self.living.bias is not None:
-            return False
-        C, most = 0.5 * (self._start + self._end), BALANCE * self._end * self._all_weight
-        for some in (slice(_FIRST), slice(None)):  # the first few tell, nearly always
-            size = 0.5 * np.abs(self._at_start[some] + self._at_end[some])
-            room = np.minimum(size, C * self._weight[self._members[some]] - size)
-            if (room > most).any():
-                return False
-        total = C * self._weight[self._categories == ERROR].sum() + size.sum()
-        return bool((room <= BALANCE * total).all())
-
-    def _require_room(self, numbers: int) -> None:
-        """Ask for as much memory again before what was asked for is used up."""
-        self._stored += numbers
-        if self._stored > self._promised:
-            require_memory(self.living.n, self.living.size, self._stored)
-            self._promised = 2 * self._stored
+    def _make_room(self) -> None:
+        """Room for twice as much."""
+        n, pieces = self.living.n, 2 * self._ends.shape[1]
+        members, changes = 2 * len(self._names) + n, 2 * self._changes.shape[1] + n
+        require_memory(n, self.living.size, 7 * pieces + 3 * members + 2 * changes)
+        self._ends, self._marks = (
+            grown(self._ends, (4, pieces)),
+            grown(self._marks, (3, pieces + 1)),
+        )
+        self._names, self._at = grown(self._names, (members,)), grown(self._at, (2, members))
+        self._changes = grown(self._changes, (2, changes))

@@ -80,6 +80,115 @@ def fill(
         theta[members[p]] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
 
 
+@compiled
+def spread_categories(
+    spread: Array, place: Array, numbers: Array, where: Array, rows: Array, became: Array
+) -> None:
+    """What some rows are on each of some pieces, of what they were on the first one."""
+    turn = 0
+    for j in range(1, spread.shape[0]):
+        spread[j] = spread[j - 1]
+        while turn < where.shape[0] and where[turn] <= numbers[j]:
+            spread[j, place[rows[turn]]] = became[turn]
+            turn += 1
+
+
+@compiled
+def spread_coefficients(
+    spread: Array,
+    categories: Array,
+    signed: Array,
+    place: Array,
+    numbers: Array,
+    last: Array,
+    members: Array,
+    at: Array,
+    shares: Array,
+    C: Array,
+) -> None:
+    """The coefficients of some rows, each at its place, so far along some pieces."""
+    for j in range(spread.shape[0]):
+        k, share = numbers[j], shares[j]
+        for p in range(signed.shape[0]):
+            spread[j, p] = C[j] * signed[p] if categories[j, p] == ERROR else 0.0
+        for m in range(last[k], last[k + 1]):
+            p = place[members[m]]
+            bound, value = C[j] * signed[p], (1.0 - share) * at[0, m] + share * at[1, m]
+            spread[j, p] = min(max(value, min(bound, 0.0)), max(bound, 0.0))
+
+
+@compiled
+def from_bound(value: float, bound: float) -> float:
+    """How far a coefficient is from both of its bounds."""
+    return min(abs(value), abs(value - bound))
+
+
+@compiled
+def measure_gaps(
+    signed: Array,
+    last: Array,
+    members: Array,
+    at: Array,
+    first: Array,
+    turned: Array,
+    C: Array,
+    gaps: Array,
+) -> None:
+    """By how much coefficients differ where each piece but the first begins, at the most.
+
+    Who is a member on one side only has to be at a bound there; who turned and is on neither has
+    leapt from one bound to the other.
+    """
+    n = signed.shape[0]
+    before, value_before, after = np.full(n, -1), np.empty(n), np.full(n, -1)
+    for k in range(1, last.shape[0] - 1):
+        worst = 0.0
+        for m in range(last[k - 1], last[k]):
+            before[members[m]], value_before[members[m]] = k, at[1, m]
+        for m in range(last[k], last[k + 1]):
+            row, value = members[m], at[0, m]
+            after[row] = k
+            if before[row] == k:
+                worst = max(worst, abs(value - value_before[row]))
+            else:
+                worst = max(worst, from_bound(value, C[k] * signed[row]))
+        for m in range(last[k - 1], last[k]):
+            row = members[m]
+            if after[row] != k:
+                worst = max(worst, from_bound(at[1, m], C[k] * signed[row]))
+        for t in range(first[k], first[k + 1]):
+            row = turned[t]
+            if before[row] != k and after[row] != k:
+                worst = max(worst, abs(C[k] * signed[row]))
+        gaps[k] = worst
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Some places of a trail, one after the other.
+
+    Attributes
+    ----------
+    C, bias : ndarray
+        C and the bias at each.
+    active : ndarray
+        The rows that are on the margin, or turn, at any of them.
+    theta : ndarray
+        A line for each place: the coefficients of those.
+    free : ndarray
+        Whether they are on the margin there.
+    resting : ndarray
+        The coefficients of all others for C = 1; they go with C.
+    """
+
+    C: Array
+    bias: Array
+    active: Array
+    theta: Array
+    free: Array
+    resting: Array
+
+
 class Trail:
     """All pieces of one machine's path, from its lowest C to its highest.
 
@@ -115,11 +224,6 @@ class Trail:
         """Whether nothing changes any more beyond the last C."""
         return bool(np.isinf(self.pieces[-1].end))
 
-    def number(self, C: float) -> int:
-        """Which piece a C is on; where two meet, the upper one."""
-        found = int(np.searchsorted(self.C, C, side="right")) - 1
-        return min(max(found, 0), len(self.pieces) - 1)
-
     @cached_property
     def _turns(self) -> tuple[Array, Array, Array]:
         """All that changed: on which piece, which row, to what."""
@@ -136,6 +240,58 @@ class Trail:
         found[rows[:count]] = became[:count]  # what came last stays
         return found
 
+    @cached_property
+    def _members(self) -> tuple[Array, Array, Array]:
+        """All members of all pieces: where those of each end, who, and both coefficients."""
+        last = np.cumsum([0, *(len(piece.members) for piece in self.pieces)])
+        starts = np.concatenate([piece.at_start for piece in self.pieces])
+        ends = np.concatenate([piece.at_end for piece in self.pieces])
+        names = np.concatenate([piece.members for piece in self.pieces])
+        return last, names, np.array([starts, ends])
+
+    def _shares(self, numbers: Array, C: Array) -> tuple[Array, Array]:
+        """How much of the way along each piece is done at each place, and the bias there."""
+        pieces = [self.pieces[k] for k in numbers]
+        shares = np.array([piece.share(c) for piece, c in zip(pieces, C.tolist(), strict=True)])
+        bias = np.array([piece.bias for piece in pieces])
+        return shares, (1.0 - shares) * bias[:, 0] + shares * bias[:, 1]
+
+    def numbers(self, C: Array) -> Array:
+        """Which piece each of some values of C is on; where two meet, the upper one."""
+        found = np.searchsorted(self.C, C, side="right") - 1
+        return np.clip(found, 0, len(self.pieces) - 1)
+
+    def gaps(self) -> Array:
+        """By how much coefficients or bias differ where a piece begins and the last one ends."""
+        (where, rows, _), (last, members, at) = self._turns, self._members
+        gaps, count = np.zeros(len(self.pieces)), np.arange(len(self.pieces) + 1)
+        first = np.searchsorted(where, count)
+        measure_gaps(self.signed, last, members, at, first, rows, self.C, gaps)
+        bias = np.array([piece.bias for piece in self.pieces])
+        gaps[1:] = np.maximum(gaps[1:], np.abs(bias[1:, 0] - bias[:-1, 1]))
+        return gaps
+
+    def stretch(self, C: Array, numbers: Array) -> Stretch:
+        """What there is to know of some finite places on some pieces, in order of both."""
+        (where, rows, became), (last, members, at) = self._turns, self._members
+        first, final = int(numbers[0]), int(numbers[-1])
+        turned = slice(*np.searchsorted(where, (first, final), side="right"))
+        is_active = np.zeros(len(self), dtype=bool)
+        is_active[members[last[first] : last[final + 1]]] = is_active[rows[turned]] = True
+        active = np.flatnonzero(is_active)
+        place = np.empty(len(self), dtype=np.int64)
+        place[active] = np.arange(len(active))
+        before = self.categories(first)
+        categories = np.empty((len(C), len(active)), dtype=np.int64)
+        categories[0] = before[active]
+        spread_categories(categories, place, numbers, where[turned], rows[turned], became[turned])
+        theta, own = np.empty(categories.shape), self.signed[active]
+        shares, bias = self._shares(numbers, C)
+        spread_coefficients(theta, categories, own, place, numbers, last, members, at, shares, C)
+        resting = self.signed * (before == ERROR)
+        resting[active] = 0.0
+        return Stretch(C, bias, active, theta, categories == MARGIN, resting)
+
     def _filled(self, categories: Array, piece: Piece, C: float) -> Array:
         """All coefficients."""
         last = piece.start if np.isinf(piece.end) else C
@@ -146,15 +302,14 @@ class Trail:
 
     def at(self, C: float) -> tuple[Array, float]:
         """Coefficients and bias at a C."""
-        number = self.number(C)
+        number = int(self.numbers(np.array([C]))[0])
         piece = self.pieces[number]
         return self._filled(self.categories(number), piece, C), piece.bias_at(C)
 
     def walk(self, places: Array) -> Iterator[tuple[Array, float, Array]]:
         """Coefficients, bias and members at each of many places, in order of C."""
         reached, categories = -1, np.zeros(len(self), dtype=np.int8)
-        for C in places:
-            number = self.number(C)
+        for C, number in zip(places, self.numbers(places).tolist(), strict=True):
             for passed in self.pieces[reached + 1 : number + 1]:
                 categories[passed.changed] = passed.became
             reached, piece = number, self.pieces[number]

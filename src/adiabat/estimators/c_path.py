@@ -156,6 +156,8 @@ class CPath:
         Model
             Machines with their coefficients, bias and bounds.
         """
+        if np.ndim(C):
+            raise ValueError(f"C: {C!r}; wanted a number")
         C = float(self._on_path(C)[0])
         model: Model = self._estimator._fitted  # noqa: SLF001
         bounds = costs(C, model.examples.weight, model.examples.codes, model.class_weight)
@@ -271,10 +273,14 @@ class CPath:
 
     def _on_path(self, C: Any) -> Array:
         """Values of C as an array; each of them is on the path."""
-        places = np.atleast_1d(np.asarray(C, dtype=np.float64))
+        try:
+            places = np.atleast_1d(np.asarray(C, dtype=np.float64))
+        except (TypeError, ValueError):
+            places = np.empty(0)
         endless = all(trail.is_endless for trail in self._trails)
         top = np.inf if endless else self.C[-1]
-        if places.ndim != 1 or not ((self.C[0] <= places) & (places <= top)).all():
+        listed = places.ndim == 1 and len(places) > 0
+        if not (listed and ((self.C[0] <= places) & (places <= top)).all()):
             raise ValueError(
                 f"C: {C!r}; wanted a number, or a list of them, from {self.C[0]:g} to {top:g}"
             )

@@ -50,6 +50,7 @@ from adiabat.estimators.validation import (
     checked_values,
     checked_weight,
     class_weights,
+    is_balanced,
     require_among,
     require_weighed,
 )
@@ -464,8 +465,9 @@ class Editing(FittedAttributes):
         machines = tuple(move.machine(task) for task in self._tasks(examples, weights))
         decided = before.decided or len(examples.classes) > 1
         work = before.work + spent_on(machines)
-        scaled = is_scaled(self.gamma)
-        return Model(move.kernel, gamma, examples, weights, machines, work, decided, scaled)
+        scaled, balanced = is_scaled(self.gamma), is_balanced(self.class_weight)
+        kernel = move.kernel
+        return Model(kernel, gamma, examples, weights, machines, work, decided, scaled, balanced)
 
     def _empty(self, change: Change, before: Model) -> None:
         """Be as if nothing had been learned, but for the numbers that were ids."""

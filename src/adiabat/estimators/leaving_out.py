@@ -131,12 +131,11 @@ class Sight:
         return 0 if self.is_known else values
 
 
-def fits(numbers: int, budget: int) -> bool:
+def is_affordable(numbers: int, budget: int) -> bool:
     """Whether so many numbers are within a budget of bytes and what the system can hand out."""
     free = available_memory()
-    return numbers * np.dtype(np.float64).itemsize <= (
-        budget if free is None else min(budget, free)
-    )
+    most = budget if free is None else min(budget, free)
+    return numbers * np.dtype(np.float64).itemsize <= most
 
 
 class Absence:
@@ -233,7 +232,9 @@ class Absence:
         wrong without it all the more. With one class gone, a free bias speaks for the other.
         """
         question, machine = self.question, self.machine
-        moves = (self._supports() > 0) | self._leans_on_all()
+        moves = self._supports() > 0
+        if self._leans_on_all():
+            moves |= question.count(self.place >= 0) > 0
         if question.hasty:
             y = np.append(machine.task.y, 0.0)[self.place]
             wrong = question.count(y * values < -_SURE) > 0
@@ -266,7 +267,7 @@ class Absence:
 
         machine, n = self.machine, len(self.machine.theta)
         members = int(np.count_nonzero(machine.categories == 1))
-        if not fits(tableau_size(n, members), self.effort.budget):
+        if not is_affordable(tableau_size(n, members), self.effort.budget):
             return False
         groups = int(np.count_nonzero(self._fits()))
         task = self._task_without(0) if len(self.question) else machine.task
@@ -360,14 +361,17 @@ class Absence:
 
         kernel, at = self.model.kernel, self._at
         keeper = self._keeper or Keeper(demand_of(at.task, kernel, self.rows), at.theta, at.bias)
-        self._keeper, before = None, keeper.perturbations
+        known = keeper is self._keeper
+        before = (keeper.perturbations, keeper.kernel_evaluations) if known else (0, 0)
+        self._keeper = None
         try:
             theta, bias = keeper.change(demand_of(task, kernel, self.rows), everyone)
         except LostError:
             self._at = self.machine
             return None
         self._keeper = keeper
-        self.spent.perturbations += keeper.perturbations - before
+        self.spent.perturbations += keeper.perturbations - before[0]
+        self.spent.kernel_evaluations += keeper.kernel_evaluations - before[1]
         self._at = replace(at, task=task, theta=theta.copy(), bias=bias)
         return self._at
 

@@ -138,12 +138,15 @@ LOSSES: dict[str, Callable[[Array], tuple[Array, Array | None]]] = {
 
 
 def costs(C: float, weight: Array, codes: Array, class_weight: Array) -> Array:
-    """C times the weights of the row and of its class; 0 for a row of weight 0 also if C = inf."""
+    """C times the weights of the row and of its class; 0 for a row of weight 0 also if C = inf.
+
+    To the last bit it is C times what it is for C = 1: on that a path of C stands.
+    """
     counts = weight > 0
     if counts.all():
-        return C * weight * class_weight[codes]
+        return C * (weight * class_weight[codes])
     cost = np.zeros(len(weight))
-    cost[counts] = C * weight[counts] * class_weight[codes[counts]]
+    cost[counts] = C * (weight[counts] * class_weight[codes[counts]])
     return cost
 
 

@@ -69,7 +69,8 @@ class Model:
     """Rows, kernel and trained machines of one fit.
 
     It has ``decided`` unless all it ever saw came row by row and was of one class. Its gamma is
-    ``scaled`` where it was measured on rows: then it stays while the setting does.
+    ``scaled`` where it was measured on rows: then it stays while the setting does. Its class
+    weights are ``balanced`` where they go by the rows.
     """
 
     kernel: Kernel
@@ -80,6 +81,7 @@ class Model:
     work: Work
     decided: bool = True
     scaled: bool = False
+    balanced: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be made anew."""

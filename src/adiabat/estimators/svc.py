@@ -36,6 +36,7 @@ from adiabat.estimators.validation import (
     checked_examples,
     checked_queries,
     class_weights,
+    is_balanced,
     require_weighed,
 )
 from adiabat.estimators.writing import become, writing
@@ -289,7 +290,8 @@ class SVC(Editing, Validating, AlongC, ClassifierMixin, BaseEstimator):
             for task in self._tasks(examples, weights)
         )
         work, scaled = spent_on(machines), is_scaled(self.gamma)
-        return Model(kernel, gamma, examples, weights, machines, work, decided, scaled)
+        balanced = is_balanced(self.class_weight)
+        return Model(kernel, gamma, examples, weights, machines, work, decided, scaled, balanced)
 
     def _tasks(self, examples: Examples, class_weight: Array) -> list[Task]:
         cost = costs(self.C, examples.weight, examples.codes, class_weight)

@@ -13,10 +13,11 @@ from sklearn.model_selection import LeaveOneGroupOut, check_cv
 from adiabat.errors import ExactnessError
 from adiabat.estimators.attributes import FittedAttributes
 from adiabat.estimators.held_out import HeldOut
-from adiabat.estimators.leaving_out import Absence, Question, Sight, Spent, fits
+from adiabat.estimators.leaving_out import Absence, Question, Sight, Spent, is_affordable
 from adiabat.estimators.machines import Effort
 from adiabat.estimators.model import Model
 from adiabat.estimators.predictor import arranged, decided
+from adiabat.estimators.validation import Examples
 from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
@@ -26,7 +27,6 @@ class Validating(FittedAttributes):
     """Leave-one-out and its kin, exactly and without refitting; the model stays as it is."""
 
     # What the classifier that mixes this in has.
-    class_weight: Any
     decision_function_shape: str
     break_ties: bool
     _effort: Callable[[], Effort]
@@ -34,8 +34,9 @@ class Validating(FittedAttributes):
     def leave_one_out(self, values: bool = False) -> HeldOut:  # noqa: FBT001, FBT002
         """Say of each row what the model would have said had it not seen it.
 
-        Each answer is that of a fit with the same settings on all other rows; a row of weight 2
-        leaves with its whole weight. A number that ``gamma="scale"`` came to stays.
+        Each answer is that of a fit on all other rows with the settings of the last fit or
+        change; a row of weight 2 leaves with its whole weight. A number that ``gamma="scale"``
+        came to stays.
 
         Parameters
         ----------
@@ -86,22 +87,21 @@ class Validating(FittedAttributes):
         """
         examples = self._fitted.examples
         rows = np.flatnonzero(examples.weight > 0)
-        groups = None if examples.groups is None else examples.groups[rows]
         splitter = check_cv(cv, examples.labels[rows], classifier=True)
-        if isinstance(splitter, LeaveOneGroupOut):
-            groups = _known(groups, len(rows))
+        groups = _groups_for(splitter, examples, rows)
         folds = splitter.split(np.zeros((len(rows), 1)), examples.labels[rows], groups)
         return self._held_out(_partition(list(folds), rows), "k_fold", values=values)
 
     def _held_out(self, groups: Sequence[Array], asked: str, *, values: bool) -> HeldOut:
+        if not isinstance(values, bool | np.bool_):
+            raise TypeError(f"values: {values!r}; wanted True or False")
         started, model, effort = perf_counter(), self._fitted, self._effort()
         require_answers(model, groups, asked)
         firsts = np.append(0, np.cumsum([len(group) for group in groups]))
         hasty = not values and not (self.break_ties and len(model.examples.classes) > 2)
         rows = np.concatenate(groups)
         left = _weights_left(model, rows, firsts)
-        balanced = isinstance(self.class_weight, str)
-        stretches = _stretches(model, left) if balanced else np.zeros(left.shape)
+        stretches = _stretches(model, left) if model.balanced else np.zeros(left.shape)
         question = Question(rows, firsts, stretches, hasty)
         monitor, spent = Monitor(verbose=effort.verbose), Spent()
 
@@ -109,7 +109,7 @@ class Validating(FittedAttributes):
             monitor.report(asked.replace("_", " "), done, spent.kkt_violation)
 
         sight = Sight.of(model)
-        if len(model.machines) > 1 and fits(2 * len(model.examples) ** 2, effort.budget):
+        if len(model.machines) > 1 and is_affordable(2 * len(model.examples) ** 2, effort.budget):
             sight, spent.kernel_evaluations = sight.from_memory()
         pairs = np.column_stack(
             [
@@ -203,21 +203,45 @@ def require_answers(model: Model, groups: Sequence[Array], asked: str) -> None:
         )
 
 
-def _known(groups: Array | None, count: int) -> Array:
-    """The groups of rows, each of which has one."""
-    without = count if groups is None else sum(group is None for group in groups.tolist())
-    if without or groups is None:
+def _groups_for(splitter: Any, examples: Examples, rows: Array) -> Array | None:
+    """What a splitter is told of the rows' groups: scikit-learn's say whether they want to know."""
+    groups = [None] * len(rows) if examples.groups is None else examples.groups[rows].tolist()
+    routing = getattr(splitter, "get_metadata_routing", None)
+    if routing is None:  # somebody's own
+        return None if examples.groups is None else examples.groups[rows]
+    if not routing().consumes("split", ["groups"]):
+        return None
+    without = sum(group is None for group in groups)
+    if without:
         raise ValueError(
-            f"groups: {without} of {count} rows belong to none; wanted a group for each, as in "
-            "fit(X, y, groups=...)"
+            f"groups: {without} of {len(rows)} rows belong to none; wanted a group for each, as "
+            "in fit(X, y, groups=...)"
         )
-    return np.unique(groups.astype("U"), return_inverse=True)[1]
+    order = sorted(set(groups), key=lambda group: (isinstance(group, str), group))
+    number = {group: k for k, group in enumerate(order)}
+    return np.array([number[group] for group in groups])
 
 
-def _partition(folds: list[tuple[Array, Array]], rows: Array) -> list[Array]:
+def _positions(part: Any, fold: int, count: int) -> Array:
+    """The rows that a fold names."""
+    part = np.asarray(part)
+    if len(part) and part.dtype.kind not in "iu":
+        raise ValueError(
+            f"cv: fold {fold} names rows by {part[0]!r}; wanted positions from 0 to {count - 1}"
+        )
+    beyond = part[(part < 0) | (part >= count)]
+    if len(beyond):
+        raise ValueError(
+            f"cv: fold {fold} names row {beyond[0]}; wanted positions from 0 to {count - 1}"
+        )
+    return part.astype(np.int64)
+
+
+def _partition(folds: list[tuple[Any, Any]], rows: Array) -> list[Array]:
     """Who is held out in each fold, where each row is once, and learned in all others."""
     groups = []
-    for k, (train, test) in enumerate(folds):
+    for k, fold in enumerate(folds):
+        train, test = (_positions(part, k, len(rows)) for part in fold)
         rest = np.setdiff1d(np.arange(len(rows)), test)
         if not np.array_equal(np.sort(train), rest):
             raise ValueError(

@@ -308,6 +308,11 @@ def require_weighed(class_weight: Any, classes: Array) -> None:
         )
 
 
+def is_balanced(class_weight: Any) -> bool:
+    """Whether class weights go by the rows."""
+    return isinstance(class_weight, str)
+
+
 def class_weights(class_weight: Any, examples: Examples) -> Array:
     """The weight of each class; "balanced" counts a row of weight 2 as two rows.
 
@@ -316,7 +321,7 @@ def class_weights(class_weight: Any, examples: Examples) -> Array:
     if class_weight is None:
         return np.ones(len(examples.classes))
     counts = examples.weight > 0
-    if not isinstance(class_weight, str):
+    if not is_balanced(class_weight):
         class_weight = {**dict.fromkeys(examples.classes.tolist(), 1.0), **class_weight}
     weights = compute_class_weight(
         class_weight,

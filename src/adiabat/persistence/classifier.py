@@ -87,6 +87,7 @@ def packed_model(model: Model, draft: Draft) -> dict[str, Any]:
         "gamma": model.gamma,
         "scaled": model.scaled,
         "decided": model.decided,
+        "balanced": model.balanced,
         "rows": _packed_rows(examples.rows, draft),
         "ids": packed_ids(examples.ids, draft),
         "weight": draft.array("weight", examples.weight),
@@ -136,7 +137,7 @@ def read_model(fields: Fields, next_id: int, features: int | None) -> Model:
     kernel = read_kernel(fields.inner("kernel"))
     gamma = None if fields.is_absent("gamma") else fields.number("gamma")
     fields.require("gamma", "a number that is not negative", met=gamma is None or gamma >= 0.0)
-    scaled, decided = fields.flag("scaled"), fields.flag("decided")
+    scaled, decided, balanced = map(fields.flag, ("scaled", "decided", "balanced"))
     examples = _read_examples(fields, kernel, next_id)
     met = features == examples.rows.values.shape[1]
     fields.require("rows", "as many features as the model has", met=met)
@@ -147,7 +148,8 @@ def read_model(fields: Fields, next_id: int, features: int | None) -> Model:
     evaluations, perturbations = _read_work(fields)
     machines = _read_machines(fields.inner("machines"), examples)
     work = Work(evaluations, perturbations)
-    return Model(kernel, gamma, examples, class_weight, machines, work, decided, scaled)
+    flags = decided, scaled, balanced
+    return Model(kernel, gamma, examples, class_weight, machines, work, *flags)
 
 
 def _read_work(fields: Fields) -> tuple[int, int]:

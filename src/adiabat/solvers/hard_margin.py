@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from adiabat.errors import NotSeparableError
 from adiabat.problem import Problem
-from adiabat.solution import LEAST_MARGIN, Solution
+from adiabat.solution import LEAST_MARGIN, Solution, squared_length
 
 Array = NDArray[Any]
 
@@ -29,8 +29,8 @@ def reach(problem: Problem) -> float:
 
 def require_margin(problem: Problem, solution: Solution) -> None:
     """Raise where the margin 1/|w| of a hard-margin solution is none."""
-    opened = problem.target - solution.error - solution.bias
-    length = float(np.sqrt(max(float(solution.theta @ opened), 0.0)))
+    points = problem.target - solution.bias
+    length = np.sqrt(max(squared_length(solution.theta, solution.error, points), 0.0))
     if length * LEAST_MARGIN * reach(problem) > 1.0:
         raise not_separable(problem, solution.theta)
 
