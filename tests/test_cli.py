@@ -255,9 +255,10 @@ def test_forget_leaves_a_receipt_without_ids(here):
     done("forget iris.adiabat --ids 17,42 --receipt receipt.json")
     receipt = json.loads(Path("receipt.json").read_text())
     assert receipt.keys() == {
-        "verb", "time", "count", "digest_before", "digest_after", "certificate",
+        "verb", "time", "count", "digest_before", "digest_after", "remembers", "certificate",
     }  # fmt: skip
     assert receipt["count"] == 2
+    assert receipt["remembers"] == {"standardscaler": 2}
     assert receipt["digest_before"] == before
     assert receipt["digest_after"] == digest("iris.adiabat")
     assert receipt["certificate"]["holds"] is True
@@ -537,6 +538,22 @@ def test_a_killed_change_leaves_the_old_model_or_the_new_one(here, verb):
             process.wait()
         assert Path("iris.adiabat").read_bytes() in (before, after)
         assert adiabat.load("iris.adiabat").certificate().holds()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
+def test_an_interrupt_ends_with_130_and_leaves_the_model(here):
+    before = digest("iris.adiabat")
+    start = (
+        "import os, signal, sys; import adiabat.cli.model_files as files\n"
+        "from adiabat.cli.app import app\n"
+        "files.adiabat.save = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
+        "app(['forget', 'iris.adiabat', '--ids', '17'])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", start], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (result.returncode, result.stderr) == (130, "adiabat: interrupted\n")
+    assert digest("iris.adiabat") == before
 
 
 def test_the_export_is_of_the_model_in_the_file(here):

@@ -20,7 +20,7 @@ from adiabat.errors import AdiabatError
 _EXAMPLES = "Files for the examples: adiabat tour --files .  writes them."
 _CODES = (
     "Exit codes: 0 fine; 1 the answer is no (check); 2 wrong input, and nothing was changed; "
-    "130 interrupted, and nothing was changed."
+    "130 interrupted: a model is then as it was, or changed as a whole."
 )
 
 
@@ -87,6 +87,9 @@ def _answered(manner: Manner, work: Callable[[], Answer]) -> None:
         except BrokenPipeError as error:  # whoever reads has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from error
+        except KeyboardInterrupt as error:
+            complain("interrupted")
+            raise typer.Exit(130) from error
         except (AdiabatError, ValueError, OSError, MemoryError) as error:
             complain(_sentence(error))
             raise typer.Exit(2) from error

@@ -48,16 +48,26 @@ def forget(held: Opened, ids: str, receipt: str | None, manner: Manner) -> Answe
         held, manner, f"Forgot {len(named):,} rows", lambda: held.model.unlearn(named)
     )
     if receipt is not None:
-        kept = ("digest_before", "digest_after", "certificate")
+        kept = ("digest_before", "digest_after", "remembers", "certificate")
         record = {
             "verb": "forget",
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "count": len(named),
             **{name: answer.facts[name] for name in kept},
         }
-        Path(receipt).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        _write_receipt(receipt, record)
         answer.say(f"Receipt in {receipt}.")
     return answer
+
+
+def _write_receipt(receipt: str, record: dict[str, Any]) -> None:
+    try:
+        Path(receipt).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{receipt}: the rows are forgotten, but the receipt cannot be written "
+            f"({error.strerror})"
+        ) from error
 
 
 def relabel(held: Opened, ids: str, to: str, manner: Manner) -> Answer:
@@ -103,12 +113,13 @@ def adapt(held: Opened, settings: dict[str, Any], manner: Manner) -> Answer:
 
 def _changed(held: Opened, manner: Manner, done: str, change: Callable[[], Any]) -> Answer:
     """Make a change, prove it, put the model into its file and say what happened."""
-    with manner.waiting(done):
+    with manner.waiting("changing the model"):
         change()
         proof = held.model.certificate()
     after = held.keep()
     last = held.classifier.last_change_
     rows = len(held.classifier.ids_)
+    remembers = getattr(held.model, "remembers_", {})
     answer = Answer(
         {
             "model": held.path,
@@ -117,6 +128,7 @@ def _changed(held: Opened, manner: Manner, done: str, change: Callable[[], Any])
             "seconds": last.seconds,
             "digest_before": held.digest,
             "digest_after": after,
+            "remembers": remembers,
             "certificate": figures(proof),
         }
     )
@@ -124,6 +136,11 @@ def _changed(held: Opened, manner: Manner, done: str, change: Callable[[], Any])
         f"{done} in {duration(last.seconds)}; {held.path} holds {rows:,} rows now.",
         f"{sizes(proof).capitalize()}.",
         verdict(proof),
+        *(
+            f"The step {name} was measured when {count:,} rows were there that are gone, or "
+            "corrected, now; train anew for one that does not remember them."
+            for name, count in remembers.items()
+        ),
     )
     return answer
 

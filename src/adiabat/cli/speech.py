@@ -15,6 +15,8 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
+#: What a line of progress has beside its words.
+_BESIDE = 6
 #: Seconds below which tenths of milliseconds are told.
 _BRIEF = 0.01
 
@@ -112,7 +114,9 @@ class _Listener(logging.Handler):
         self.status, self.doing = status, doing
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.status.update(f"{self.doing}   [dim]{_escaped(record.getMessage())}[/dim]")
+        room = self.status.console.width - len(self.doing) - _BESIDE  # one line, or it flickers
+        told = " ".join(record.getMessage().split())[: max(room, 0)]
+        self.status.update(f"{self.doing}   [dim]{_escaped(told)}[/dim]")
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def tour(picture: str, manner: Manner) -> Answer:
     out.quiet = manner.quiet
     started = perf_counter()
     journey = _set_out(out)
-    with manner.waiting("compiling the inner loops, which happens once in an installation"):
+    with manner.waiting("getting ready"):
         _warm_up()
     _train(journey)
     _prove(journey)
