@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import adiabat
 from adiabat.cli.app import app
 from adiabat.cli.exporting import export
-from adiabat.cli.model_files import opened
+from adiabat.cli.model_files import opened, owned
 
 COMMANDS = (
     "train", "check", "predict", "learn", "forget", "relabel", "revise", "adapt", "loo", "search",
@@ -408,10 +408,10 @@ WRONG = {
     "an id twice": ("forget iris.adiabat --ids 17,17", "'17' stands there twice"),
     "no id": ("forget iris.adiabat --ids ,", "no id there"),
     "a receipt without a place": (
-        "forget iris.adiabat --ids 17 --receipt no/r", "--receipt: no/r cannot be written",
+        "forget iris.adiabat --ids 17 --receipt no/r", "no/r: cannot be written",
     ),
     "a receipt on the model": (
-        "forget iris.adiabat --ids 17 --receipt ./iris.adiabat", "is the model; wanted another",
+        "forget iris.adiabat --ids 17 --receipt ./iris.adiabat", "that is what is read",
     ),
     "rows that are held": ("learn iris.adiabat iris.csv", "held already"),
     "no labels to learn": ("learn iris.adiabat new.csv --target no", "no column 'no'"),
@@ -422,6 +422,8 @@ WRONG = {
     "nothing to try": ("search iris.adiabat", "nothing to try"),
     "words to try": ("search iris.adiabat --C 1,many", "--C: 'many'; wanted a number"),
     "another ending": ("export iris.adiabat iris.onnx", "wanted a name that ends in .npz"),
+    "a model on its data": (f"{TRAIN} --model ./iris.csv", "iris.csv: that is what is read"),
+    "an answer on the model": ("loo iris.adiabat --out iris.adiabat", "that is what is read"),
     "no directory": ("tour --files none", "there is no such directory"),
 }  # fmt: skip
 
@@ -454,6 +456,13 @@ def test_a_file_that_cannot_be_learned_leaves_no_model(here, content, sentence):
     Path("rows.csv").write_text(content)
     refused("train rows.csv --target species --id flower --model m.adiabat", sentence)
     assert not Path("m.adiabat").exists()
+
+
+def test_two_processes_do_not_change_one_model(here):
+    with owned("iris.adiabat"):
+        refused("forget iris.adiabat --ids 17", "iris.adiabat")
+        assert "The certificate holds" in done("check iris.adiabat")
+    done("forget iris.adiabat --ids 17")
 
 
 def test_all_rows_are_not_forgotten_by_mistake(here):

@@ -146,6 +146,7 @@ WRONG = {
     "infinity": ("a,y\n1,0\n1e999,1\n", "line 3, column 'a': 1e999; wanted a finite"),
     "no label": ("a,y\n1,0\n2,NA\n", "line 3, column 'y': no value there"),
     "half a label": ("a,y\n1,0\n2,0.5\n", "line 3, column 'y': 0.5 is a label with a fraction"),
+    "a label too long": (f"a,y\n1,0\n2,{10**18}\n", "line 3, column 'y': 1000000000000000000 is"),
     "one class": ("a,y\n1,0\n2,0\n", "column 'y': one class only, 0"),
     "no target": ("a,b\n1,2\n", "no column 'y' for --target; wanted one of 'a', 'b'"),
     "no feature": ("y\n1\n2\n", "no column is left for features"),
@@ -249,6 +250,14 @@ def test_ids_stand_there_once(tmp_path):
     path = write(tmp_path, "rows.csv", GOOD_CSV.replace("9,0", ",0"))
     with pytest.raises(InputError, match="line 4, column 'id': no id there"):
         taken(path, id="id")
+
+
+def test_numbers_and_words_in_one_column_are_no_words(tmp_path):
+    path = write(tmp_path, "rows.csv", "a,y\n1,0\nabc,1\n3,0\n")
+    with pytest.raises(InputError, match="line 3, column 'a': 'abc' is not a number"):
+        taken(path, encode=True)
+    X, _, _ = taken(path, categories=("a",))
+    assert X["a"].tolist() == ["1", "abc", "3"]
 
 
 # -- whatever comes, it is read or refused

@@ -364,7 +364,7 @@ def loo(
         from adiabat.cli import asking
         from adiabat.cli.model_files import opened
 
-        place = None if out is None else asking.output(out)
+        place = None if out is None else asking.output(out, model)
         return asking.leave_one_out(opened(model), place, manner)
 
     _answered(manner, work)

@@ -244,9 +244,11 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | dict | None) else str(value)
 
 
-def output(path: str) -> str:
-    """A path to write to, or the sentence that says why it is none."""
+def output(path: str, *others: str) -> str:
+    """A path to write to that is none of the others, or the sentence that says why it is none."""
     place = Path(path)
     if path == STANDARD or place.is_dir() or not place.resolve().parent.is_dir():
         raise InputError(f"{path}: cannot be written; wanted a file in a directory that is there")
+    if place.resolve() in [Path(other).resolve() for other in others]:
+        raise InputError(f"{path}: that is what is read; wanted another file to write to")
     return path

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from adiabat.cli.asking import output
 from adiabat.cli.faults import InputError, listed
 from adiabat.cli.model_files import Opened
 from adiabat.cli.proofs import figures, sizes, verdict
@@ -38,7 +39,7 @@ def forget(held: Opened, ids: str, receipt: str | None, manner: Manner) -> Answe
     """Forget rows, and say so in a receipt."""
     named = ids_named(ids, held)
     if receipt is not None:
-        _require_place(receipt, held.path)
+        output(receipt, held.path)
     if len(named) == len(held.classifier.ids_):
         raise InputError(
             f"--ids: all {len(named):,} rows of {held.path}; wanted one to be left (to forget "
@@ -197,11 +198,3 @@ def _targeted(held: Opened, table: Table) -> Any:
             f"{listed(table.columns)}"
         )
     return replace(held.roles, target=held.roles.target or table.target)
-
-
-def _require_place(receipt: str, path: str) -> None:
-    place = Path(receipt)
-    if place.resolve() == Path(path).resolve():
-        raise InputError(f"--receipt: {receipt} is the model; wanted another file")
-    if place.is_dir() or not place.resolve().parent.is_dir():
-        raise InputError(f"--receipt: {receipt} cannot be written; wanted a file in a directory")

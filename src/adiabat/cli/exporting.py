@@ -20,7 +20,7 @@ _PLAIN = ("linear", "poly", "rbf", "sigmoid")
 
 def export(held: Opened, path: str) -> Answer:
     """Write a model that only predicts, without rows that carry nothing, to an .npz archive."""
-    output(path)
+    output(path, held.path)
     if Path(path).suffix != ".npz":
         raise InputError(f"{path}: wanted a name that ends in .npz")
     classifier = held.classifier

@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 #: More classes than this are taken for a column that holds something else.
 _MOST_CLASSES = 100
+#: From here on float64 does not know every whole number.
+_LARGEST_LABEL = 2**53
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,12 @@ def _whole(table: Table, name: str) -> Array:
         raise InputError(
             f"{table.at(int(broken[0]), name)}: {found[broken[0]]} is a label with a fraction; "
             "wanted classes, as words or whole numbers"
+        )
+    large = np.flatnonzero(np.abs(found) > _LARGEST_LABEL)
+    if len(large):
+        raise InputError(
+            f"{table.at(int(large[0]), name)}: {found[large[0]]:.0f} is more than a number can "
+            "tell apart from its neighbours; wanted classes, as words or smaller numbers"
         )
     return found.astype(np.int64)
 

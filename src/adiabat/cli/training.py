@@ -35,7 +35,7 @@ class Wish:
 
 def train(wish: Wish, manner: Manner) -> Answer:
     """Read rows, learn them, prove it and save the model."""
-    output(wish.path)
+    output(wish.path, wish.data)
     table = read(wish.data, wish.kind)
     roles = assigned(
         table,
