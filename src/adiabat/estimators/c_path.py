@@ -51,7 +51,7 @@ class Event(NamedTuple):
     pair: tuple[Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CPath:
     """The optima of a classifier for all C between two ends.
 
@@ -78,6 +78,8 @@ class CPath:
     >>> from adiabat import SVC
     >>> model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"])
     >>> path = model.c_path(0.05, 4.0)
+    >>> path
+    CPath(C from 0.05 to 4, 7 breakpoints)
     >>> path.C.round(3)
     array([0.05 , 0.1  , 0.5  , 0.667, 1.   , 2.   , 4.   ])
     >>> path.n_error
@@ -98,6 +100,10 @@ class CPath:
     seconds: float
     _trails: Sequence[Trail]
     _estimator: Any
+
+    def __repr__(self) -> str:
+        lowest, highest = self.C[0], self.C[-1]
+        return f"CPath(C from {lowest:g} to {highest:g}, {len(self.C)} breakpoints)"
 
     # -- who is where
 
