@@ -11,6 +11,7 @@ import adiabat
 from adiabat import SVC, ModelFileError, Pipeline, make_pipeline
 from adiabat.errors import BusyError
 from adiabat.estimators.writing import writing
+from tests.mutations import ACCIDENTS, forged, survey
 
 
 @pytest.fixture
@@ -77,6 +78,19 @@ def test_rows_as_they_came_are_not_put_into_a_file(path):
     with pytest.raises(ModelFileError, match="restandardise=True keeps the rows as they came"):
         adiabat.save(model.fit(X.drop(columns="d"), y), path)
     assert not path.exists()
+
+
+def test_mutated_files_are_refused_or_load(path):
+    X, y = drawn()
+    contents = []
+    for step, rows in ((columns(), X), (StandardScaler(), X.drop(columns="d"))):
+        model = make_pipeline(step, SVC()).fit(rows, y).unlearn([1, 2])
+        adiabat.save(model, path, notes={"columns": "{}"})
+        contents.append(path.read_bytes())
+    tally = survey(contents, 100, 0, ACCIDENTS, on_purpose=False)
+    assert {result for _, result in tally} <= {"refused", "loaded"}
+    tally = survey(contents, 200, 0, [forged], on_purpose=True)
+    assert ("forged", "refused") in tally
 
 
 def test_nobody_changes_a_pipeline_while_it_is_saved(path):

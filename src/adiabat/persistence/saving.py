@@ -38,10 +38,12 @@ def save(model: Any, path: str | PathLike[str], *, notes: Mapping[str, str] | No
 
     Parameters
     ----------
-    model : SVC or sklearn.pipeline.Pipeline
+    model : SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         An ``SVC``, fitted or not, or a pipeline with one as its last step. Its transformers have
         to be scikit-learn's scalers, encoders, ``SimpleImputer``, ``PCA``, ``ColumnTransformer``
-        or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept.
+        or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept. A
+        living pipeline keeps what ``remembers_`` says; one that was fitted with
+        ``restandardise=True`` holds rows as they came, and no file does.
     path : str or path-like
         The file.
     notes : dict of str, default=None
@@ -87,7 +89,7 @@ def load(path: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    SVC or sklearn.pipeline.Pipeline
+    SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         The model.
 
     Raises
@@ -123,7 +125,7 @@ def edited(path: str | PathLike[str]) -> Iterator[Any]:
 
     Yields
     ------
-    SVC or sklearn.pipeline.Pipeline
+    SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         The model.
 
     Raises
