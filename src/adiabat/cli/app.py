@@ -251,7 +251,7 @@ def forget(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Forget rows, as if they had never been seen; no byte of them stays in the file."""
+    """Forget rows, as if never seen: no byte of theirs stays, and what a scaler keeps is said."""
     manner = Manner(as_json=json, quiet=quiet)
 
     def work() -> Answer:

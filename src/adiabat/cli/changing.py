@@ -138,8 +138,8 @@ def _changed(held: Opened, manner: Manner, done: str, change: Callable[[], Any])
         f"{sizes(proof).capitalize()}.",
         verdict(proof),
         *(
-            f"The step {name} was measured when {count:,} rows were there that are gone, or "
-            "corrected, now; train anew for one that does not remember them."
+            f"The step {name} was measured on {count:,} rows since forgotten or corrected, and "
+            "remembers them; train anew for one that does not."
             for name, count in remembers.items()
         ),
     )
