@@ -21,8 +21,8 @@ SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/has-runtime ## first steps: fit, look at the certificate, predict
-	$(BIN)/python examples/first_steps.py
+demo: $(VENV)/has-cli $(VENV)/has-plot ## the tour: train, prove, correct, forget, save, look
+	$(BIN)/adiabat tour
 
 test: $(VENV)/has-test ## the tests, the doctests and the documents' examples
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
@@ -43,7 +43,7 @@ docs: $(VENV)/has-test ## run every Python block of README.md and docs/
 
 clean: ## remove the environment, caches and built files
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@for candidate in $(CANDIDATES); do \
@@ -56,10 +56,6 @@ $(BIN)/python:
 	echo "Name another with: make PYTHON=/path/to/python3" >&2; \
 	echo "(Debian and Ubuntu keep venv in a package of its own: python3-venv.)" >&2; \
 	exit 1
-
-$(VENV)/has-runtime: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable .
-	@touch $@
 
 $(VENV)/has-%: pyproject.toml | $(BIN)/python
 	$(PIP) install --editable '.[$*]'

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "adiabat"
 FILES = sorted(
     file
-    for folder in (PACKAGE, ROOT / "tests", ROOT / "benchmarks", ROOT / "examples")
+    for folder in (PACKAGE, ROOT / "tests", ROOT / "benchmarks")
     for file in folder.rglob("*.py")
 )
 

@@ -47,6 +47,7 @@ class ClassifierCodec:
     """How an ``SVC`` is written and read."""
 
     type = SVC
+    name = "SVC"
 
     def packed(self, thing: SVC, draft: Draft) -> dict[str, Any]:
         """What the header says of a classifier, which rests until the file is there."""

@@ -22,6 +22,10 @@ class Codec(Protocol):
     def type(self) -> type:
         """The class; objects of its subclasses are others."""
 
+    @property
+    def name(self) -> str:
+        """What its objects are called in a file."""
+
     def packed(self, thing: Any, draft: Draft) -> dict[str, Any]:
         """What the header says of an object; its arrays go to the draft."""
 
@@ -35,12 +39,12 @@ class Codecs:
     Parameters
     ----------
     codecs : iterable of Codec
-        One for each class, whose name is the name in the file.
+        One for each class, with a name of its own in the file.
     """
 
     def __init__(self, codecs: Iterable[Codec]) -> None:
         self._by_type = {codec.type: codec for codec in codecs}
-        self._by_name = {codec.type.__name__: codec for codec in self._by_type.values()}
+        self._by_name = {codec.name: codec for codec in self._by_type.values()}
 
     def packed(self, thing: Any, draft: Draft) -> dict[str, Any]:
         """What the header says of an object."""
@@ -50,7 +54,7 @@ class Codecs:
                 f"{draft.where}: a file cannot hold a {type(thing).__module__}."
                 f"{type(thing).__name__}; wanted one of {', '.join(sorted(self._by_name))}"
             )
-        return {KIND: codec.type.__name__, **codec.packed(thing, draft)}
+        return {KIND: codec.name, **codec.packed(thing, draft)}
 
     def read(self, fields: Fields) -> Any:
         """The object that the header speaks of."""

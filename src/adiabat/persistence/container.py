@@ -58,8 +58,10 @@ def digest(content: Any) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def packed(model: Mapping[str, Any], tensors: Mapping[str, Array]) -> bytes:
-    """The bytes of a file that holds arrays, and a record that names them."""
+def packed(
+    model: Mapping[str, Any], tensors: Mapping[str, Array], notes: Mapping[str, str] | None = None
+) -> bytes:
+    """The bytes of a file that holds arrays, a record that names them, and somebody's notes."""
     layouts = {name: layout_of(array) for name, array in tensors.items()}
     arrays = {name: stored(array, layouts[name]) for name, array in tensors.items()}
     header = {
@@ -68,6 +70,7 @@ def packed(model: Mapping[str, Any], tensors: Mapping[str, Array]) -> bytes:
         "library": library_version(),
         "tensors": {name: declared(array, layouts[name]) for name, array in arrays.items()},
         "model": model,
+        **({"notes": dict(notes)} if notes else {}),
     }
     text = json.dumps(header, allow_nan=False, sort_keys=True, separators=(",", ":"))
     if len(text) > MOST_HEADER:
@@ -148,6 +151,18 @@ def unpacked(path: Path) -> tuple[Any, dict[str, Array]]:
         raise ModelFileError(f"no whole safetensors file ({error})") from error
 
 
+def noted(path: Path) -> dict[str, str]:
+    """The notes that somebody has put into a file beside the model."""
+    safetensors = require_safetensors()
+    _require_plausible(path)
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            notes: dict[str, str] = _header_of(file.metadata() or {}).get("notes", {})
+            return notes
+    except safetensors.SafetensorError as error:
+        raise ModelFileError(f"no whole safetensors file ({error})") from error
+
+
 def _require_plausible(path: Path) -> None:
     """Look at the sizes before anything is read."""
     status = path.stat()
@@ -186,9 +201,15 @@ def _header_of(metadata: dict[str, str]) -> dict[str, Any]:
             f"format version {header.get('version')!r:.20}; wanted {READ[-1]} or less, "
             "or a newer library"
         )
-    if header.keys() != {"format", "version", "library", "tensors", "model"}:
+    if header.keys() - {"notes"} != {"format", "version", "library", "tensors", "model"}:
         raise ModelFileError("the header has not the parts that it should have")
+    _require_notes(header.get("notes", {}))
     return header
+
+
+def _require_notes(notes: Any) -> None:
+    if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
+        raise ModelFileError("notes: wanted texts by name")
 
 
 def _parsed(text: str) -> Any:

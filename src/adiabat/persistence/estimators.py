@@ -38,6 +38,11 @@ class EstimatorCodec:
     fitted: Mapping[str, Kind]
     check: Callable[[Any, Fields], None] = lambda estimator, fields: None  # noqa: ARG005
 
+    @property
+    def name(self) -> str:
+        """What they are called in a file."""
+        return self.type.__name__
+
     def packed(self, thing: Any, draft: Draft) -> dict[str, Any]:
         """What the header says of an estimator."""
         held, settings = vars(thing), thing.get_params(deep=False)

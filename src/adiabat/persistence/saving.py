@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
@@ -15,16 +15,17 @@ from adiabat.estimators.svc import SVC
 from adiabat.persistence.atomic import only_writer, overwrite
 from adiabat.persistence.classifier import ClassifierCodec
 from adiabat.persistence.codecs import Codecs
-from adiabat.persistence.container import packed, require_safetensors, unpacked
+from adiabat.persistence.container import noted, packed, require_safetensors, unpacked
 from adiabat.persistence.draft import Draft
 from adiabat.persistence.fields import Fields
+from adiabat.persistence.living import LIVING_PIPELINE
 from adiabat.persistence.transformers import ESTIMATORS
 
 #: All that a file can hold. A new class is one line here, or in the table of transformers.
-CODECS = Codecs([ClassifierCodec(), *ESTIMATORS])
+CODECS = Codecs([ClassifierCodec(), LIVING_PIPELINE, *ESTIMATORS])
 
 
-def save(model: Any, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
     """Write a model to a file, whole or not at all.
 
     The file is one safetensors file, with all that the model is and nothing of what it was: rows
@@ -37,12 +38,16 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : SVC or sklearn.pipeline.Pipeline
+    model : SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         An ``SVC``, fitted or not, or a pipeline with one as its last step. Its transformers have
         to be scikit-learn's scalers, encoders, ``SimpleImputer``, ``PCA``, ``ColumnTransformer``
-        or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept.
+        or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept. A
+        living pipeline keeps what ``remembers_`` says; one that was fitted with
+        ``restandardise=True`` holds rows as they came, and no file does.
     path : str or path-like
         The file.
+    notes : dict of str, default=None
+        Words of your own to go with the model, by names; ``notes_of`` reads them.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     with ExitStack() as held:
         draft = Draft(CODECS, held)
         record = CODECS.packed(model, draft)
-        overwrite(Path(path), packed(record, draft.tensors), check=_read)
+        overwrite(Path(path), packed(record, draft.tensors, notes), check=_read)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -84,7 +89,7 @@ def load(path: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    SVC or sklearn.pipeline.Pipeline
+    SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         The model.
 
     Raises
@@ -120,7 +125,7 @@ def edited(path: str | PathLike[str]) -> Iterator[Any]:
 
     Yields
     ------
-    SVC or sklearn.pipeline.Pipeline
+    SVC, adiabat.Pipeline or sklearn.pipeline.Pipeline
         The model.
 
     Raises
@@ -131,7 +136,26 @@ def edited(path: str | PathLike[str]) -> Iterator[Any]:
     with only_writer(Path(path)):
         model = load(path)
         yield model
-        save(model, path)
+        save(model, path, notes=notes_of(path))
+
+
+def notes_of(path: str | PathLike[str]) -> dict[str, str]:
+    """Read the notes in a file that ``save`` has written; nothing is made of the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict of str
+        What ``save`` was given as ``notes``.
+    """
+    try:
+        return noted(Path(path))
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
 
 
 def _read(path: Path) -> Any:

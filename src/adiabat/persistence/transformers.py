@@ -61,7 +61,7 @@ def _check_encoder(encoder: Any, fields: Fields) -> None:
     fields.require("fitted", "categories that there are", met=met)
 
 
-def _check_steps(pipeline: Pipeline, fields: Fields) -> None:
+def check_steps(pipeline: Pipeline, fields: Fields) -> None:
     """Steps are pairs of a name and an estimator, or a word for none."""
     met = len(pipeline.steps) > 0 and all(
         isinstance(step, tuple) and len(step) == 2 and _is_step(*step) for step in pipeline.steps
@@ -208,5 +208,5 @@ ESTIMATORS = (
         },
         _check_columns,
     ),
-    EstimatorCodec(Pipeline, {}, _check_steps),
+    EstimatorCodec(Pipeline, {}, check_steps),
 )
