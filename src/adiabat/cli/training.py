@@ -81,6 +81,7 @@ def train(wish: Wish, manner: Manner) -> Answer:
         f"is {told}.",
         f"Rows are called by {'the column ' + roles.id if roles.id else 'number, from 0'}.",
         f"Features: {told_of(roles, standardise=wish.standardise)}.",
+        *(["Indices count from 0, for one of them is 0."] if table.counts_from == 0 else []),
         *([_ANEW] if wish.restandardise else []),
         f"{sizes(proof).capitalize()}.",
         verdict(proof),
