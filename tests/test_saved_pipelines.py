@@ -14,6 +14,10 @@ import adiabat
 from adiabat import SVC, ModelFileError, Pipeline, make_pipeline
 from adiabat.errors import BusyError
 from adiabat.estimators.writing import writing
+from adiabat.persistence.fields import Fields
+from adiabat.persistence.kinds import Sizes
+from adiabat.persistence.raw_rows import read_raw
+from adiabat.persistence.saving import CODECS
 from tests.mutations import ACCIDENTS, forged, survey
 
 
@@ -175,6 +179,65 @@ def test_a_column_that_a_file_cannot_hold_is_named(path, dtype):
         adiabat.save(model, path)
     assert str(X.dtypes.iloc[-1]) in str(caught.value)
     assert not path.exists()
+
+
+def column(word, *entries):
+    return {"type": word, "values": {"dtype": "object", "values": list(entries)}}
+
+
+def frame(library, *columns):
+    names = [f"c{k}" for k in range(len(columns))]
+    return {"form": "frame", "library": library, "names": names, "columns": list(columns)}
+
+
+GOOD = [column("Int8", 1, 127), column("String", "x", None), column("Boolean", True, None)]
+WRONG_ROWS = {
+    "a form": {"form": "pickle"},
+    "fewer rows": {"form": "array", "values": "three"},
+    "fewer entries": frame("polars", column("String", "x"), *GOOD[1:]),
+    "fewer columns": frame("polars", *GOOD[1:]),
+    "a library": frame("os", *GOOD),
+    "another library's type": frame("pandas", *GOOD),
+    "an unknown type": frame("polars", column("Object", "x", "y"), *GOOD[1:]),
+    "another type": frame("polars", column("Int8", 1, "y"), *GOOD[1:]),
+    "too large": frame("polars", column("Int8", 1, 128), *GOOD[1:]),
+    "no strings": frame("pandas", column("str[python]", "x", 1.5), *[column("object", 1, 2)] * 2),
+    "a shape": {
+        "form": "array", "values": None, "shape": [2, -3], "turned": False,
+        "listed": {"dtype": "object", "values": [1] * 6},
+    },
+    "no such column": {
+        "form": "csr", "features": 3, "array": True,
+        "data": "data", "indices": "beyond", "indptr": "starts",
+    },
+    "backwards": {
+        "form": "csr", "features": 3, "array": True,
+        "data": "data", "indices": "data", "indptr": "backwards",
+    },
+}  # fmt: skip
+
+
+def rows_read(given):
+    tensors = {
+        "three": np.zeros((3, 3)),
+        "data": np.array([0, 1], dtype=np.int32),
+        "beyond": np.array([0, 3], dtype=np.int32),
+        "starts": np.array([0, 1, 2], dtype=np.int32),
+        "backwards": np.array([0, 3, 2], dtype=np.int32),
+    }
+    return read_raw(Fields("rows", given, tensors, CODECS), 2, Sizes(3))
+
+
+@pytest.mark.parametrize("case", WRONG_ROWS)
+def test_rows_as_they_came_that_cannot_be_are_refused(case):
+    with pytest.raises(ModelFileError, match="wanted"):
+        rows_read(WRONG_ROWS[case])
+
+
+def test_rows_of_a_frame_are_made_of_words():
+    rows = rows_read(frame("polars", *GOOD)).table()
+    assert rows.dtypes == [pl.Int8, pl.String, pl.Boolean]
+    assert rows.rows() == [(1, "x", True), (127, None, None)]
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "objects", "matrix", "dense"])
