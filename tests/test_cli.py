@@ -183,6 +183,32 @@ def test_train_says_what_it_did_and_keeps_the_scaler(here):
     assert type(adiabat.load("iris.adiabat")) is adiabat.SVC
 
 
+def test_restandardise_leaves_nothing_that_remembers(here):
+    told = done(f"{TRAIN} --restandardise")
+    assert "measured anew after each change of rows" in told
+    assert "measured anew" not in done(TRAIN.replace("iris.adiabat", "other.adiabat"))
+    done("learn iris.adiabat new.csv")
+    told = done("forget iris.adiabat --ids 17,42 --receipt receipt.json")
+    assert "No step remembers them" in told
+    assert "remembers them; train anew" not in told
+    assert json.loads(Path("receipt.json").read_text())["remembers"] == {}
+    model = adiabat.load("iris.adiabat")
+    flowers = load_iris()
+    left = [number - 1 for number in model.ids_.tolist()]
+    assert len(left) == 148
+    assert np.allclose(model[0].mean_, flowers.data[left].mean(axis=0), rtol=0, atol=EXACT)
+    refused(f"{TRAIN} --restandardise --no-standardise", "--restandardise: the features are taken")
+
+
+def test_values_of_words_are_forgotten_with_restandardise(here):
+    lines = [f"{k % 5},{'red' if k % 3 else 'blue'},{k % 2}" for k in range(20)]
+    Path("rows.csv").write_text("\n".join(["a,b,y", *lines, "3,conspicuous,1"]))
+    done("train rows.csv --target y --encode --restandardise --model rows.adiabat")
+    assert b"conspicuous" in Path("rows.adiabat").read_bytes()
+    done("forget rows.adiabat --ids 20")
+    assert b"conspicuous" not in Path("rows.adiabat").read_bytes()
+
+
 def test_settings_reach_the_classifier(here):
     line = f"{TRAIN} --C 2 --kernel poly --degree 2 --gamma 0.5 --coef0 1 --balanced"
     settings = json.loads(done(f"{line} --json") and done("info iris.adiabat --json"))["settings"]

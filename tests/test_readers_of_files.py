@@ -5,11 +5,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from adiabat.cli.faults import InputError
+from adiabat.cli.model_files import opened
 from adiabat.cli.reading import READERS, read
-from adiabat.cli.roles import assigned, features_of, ids_of, labels_of
+from adiabat.cli.roles import Roles, assigned, features_of, ids_of, labels_of
+from adiabat.cli.speech import Manner
 from adiabat.cli.table import id_of
+from adiabat.cli.training import Wish, train
 
 ASKED = {"target": "y", "id": None, "dropped": (), "encode": False, "categories": ()}
 GOOD_CSV = "id,a,b,y\n7,1.5,2,yes\n8,-1,3e2,no\n9,0,.5,yes\n"
@@ -61,6 +65,58 @@ def test_an_svmlight_file_is_read(tmp_path):
     assert X.toarray().tolist() == [[0.5, 0, 2], [0, 100, 0], [0, 0, -4]]
     assert y.tolist() == [1, -1, 1]
     assert ids is None
+
+
+def test_an_svmlight_file_with_an_index_0_counts_from_0(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-2, 3, (6, 4)) / 4, np.arange(6) % 2
+    X[3, 0], X[0, 0], X[:, 3] = 1.0, 0.0, 2.0
+    for zero_based in (True, False):
+        path = str(tmp_path / "rows.svm")
+        dump_svmlight_file(X, y, path, zero_based=zero_based)
+        oracle = load_svmlight_file(path, zero_based="auto")[0]
+        rows, labels, _ = taken(path, target=None)
+        assert np.array_equal(rows.toarray(), oracle.toarray())
+        assert np.array_equal(rows.toarray(), X)
+        assert labels.tolist() == y.tolist()
+        roles = assigned(read(path), **{**ASKED, "target": None})
+        assert Roles.of_text(roles.as_text()) == roles
+        assert roles.counts_from == (0 if zero_based else 1)
+
+
+def test_later_files_are_counted_as_the_model_counts(tmp_path):
+    from_0, from_1 = Roles("y", None, None, counts_from=0), Roles("y", None, None)
+    without_0 = read(write(tmp_path, "rows.svm", "1 1:2 2:3\n-1 2:5\n"))
+    assert features_of(without_0, from_0, 4).toarray().tolist() == [[0, 2, 3, 0], [0, 0, 5, 0]]
+    assert features_of(without_0, from_1, 4).toarray().tolist() == [[2, 3, 0, 0], [0, 5, 0, 0]]
+    with_0 = read(write(tmp_path, "rows.svm", "# a remark\n1 1:2\n-1\n1 0:7 3:1\n-1 0:1\n"))
+    assert features_of(with_0, from_0, 4).toarray()[2].tolist() == [7, 0, 0, 1]
+    with pytest.raises(InputError) as caught:
+        features_of(with_0, from_1, 4)
+    sentence = "line 4: index 0; wanted indices that count from 1, as the model's do"
+    assert str(caught.value).endswith(sentence)
+    too_wide = read(write(tmp_path, "rows.svm", "1 1:2 4:3\n"))
+    assert features_of(too_wide, from_1, 4).shape == (1, 4)
+    with pytest.raises(InputError, match="rows of 5 features; wanted 4"):
+        features_of(too_wide, from_0, 4)
+
+
+def test_a_model_that_is_told_nothing_of_counting_counts_from_1():
+    words = '{"target": "y", "id": null, "features": null, "categories": []}'
+    assert Roles.of_text(words).counts_from == 1
+    with pytest.raises(ValueError, match="wanted 0 or 1"):
+        Roles.of_text(words.replace("}", ', "counts_from": 2}'))
+
+
+def test_the_counting_stays_with_the_model(tmp_path):
+    rows, model = write(tmp_path, "rows.svm", "1 0:1\n-1 2:1\n1 0:2\n"), str(tmp_path / "m")
+    wish = Wish(rows, None, None, None, (), False, (), False, False, {}, model)
+    told = train(wish, Manner(as_json=False, quiet=True))
+    assert told.facts["features"] == 3
+    held = opened(model)
+    later = read(write(tmp_path, "later.svm", "1 1:1\n"))
+    assert held.roles.counts_from == 0
+    assert features_of(later, held.roles, held.width).toarray().tolist() == [[0, 1, 0]]
 
 
 def test_an_npz_archive_is_read(tmp_path):
@@ -180,7 +236,7 @@ WRONG_SVMLIGHT = {
     "no pair": ("1 2\n", "line 1: '2' is no feature"),
     "a word for a value": ("1 1:x\n", "line 1: '1:x' is no feature"),
     "a query": ("1 qid:3 1:2\n", "line 1: 'qid:3' is no feature"),
-    "index 0": ("1 0:2 1:3\n", "line 1: index 0; wanted indices that count from 1"),
+    "0 twice": ("1 0:2 0:3\n", "line 1: index 0 behind 0"),
     "a negative index": ("1 -1:2\n", "'-1:2' is no feature"),
     "order": ("1 1:2\n-1 3:2 2:5\n", "line 2: index 2 behind 3"),
     "twice": ("1 3:2 3:5\n", "line 1: index 3 behind 3"),

@@ -151,6 +151,13 @@ def train(
     standardise: Annotated[
         bool, typer.Option(help="Bring numbers to mean 0 and spread 1, and keep the scaler.")
     ] = True,
+    restandardise: Annotated[
+        bool,
+        typer.Option(
+            "--restandardise",
+            help="Measure the scaler and the values of words anew after each change of rows.",
+        ),
+    ] = False,
     C: Cost = None,
     kernel: Kernel = None,
     gamma: Gamma = None,
@@ -173,7 +180,7 @@ def train(
         )
         wish = Wish(
             data, format, target, id, tuple(drop or ()), encode, tuple(category or ()),
-            standardise, settings, model,
+            standardise, restandardise, settings, model,
         )  # fmt: skip
         return trained(wish, manner)
 

@@ -48,6 +48,8 @@ def forget(held: Opened, ids: str, receipt: str | None, manner: Manner) -> Answe
     answer = _changed(
         held, manner, f"Forgot {len(named):,} rows", lambda: held.model.unlearn(named)
     )
+    if getattr(held.model, "restandardise", False):
+        answer.say("No step remembers them: each was measured anew on the rows held now.")
     if receipt is not None:
         kept = ("digest_before", "digest_after", "remembers", "certificate")
         record = {

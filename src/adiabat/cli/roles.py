@@ -47,12 +47,15 @@ class Roles:
         The columns of the features; None where they have no names.
     categories : tuple of str
         Those of them that hold words.
+    counts_from : int
+        The index of the first feature, where a file has indices: 0 or 1.
     """
 
     target: str | None
     id: str | None
     features: tuple[str, ...] | None
     categories: tuple[str, ...] = ()
+    counts_from: int = 1
 
     def as_text(self) -> str:
         """The roles as they go into a model's file."""
@@ -65,7 +68,10 @@ class Roles:
         features = None if said["features"] is None else tuple(map(str, said["features"]))
         categories = tuple(map(str, said["categories"]))
         target, ids = (None if said[role] is None else str(said[role]) for role in ("target", "id"))
-        return Roles(target, ids, features, categories)
+        first = said.get("counts_from", 1)
+        if first not in (0, 1):
+            raise ValueError(f"counts_from: {first!r}; wanted 0 or 1")
+        return Roles(target, ids, features, categories, int(first))
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -97,7 +103,8 @@ def assigned(
     for name in [*dropped, *categories]:
         table.require(name, "--drop" if name in dropped else "--category")
     if table.matrix is not None:
-        return Roles(target, id, None)
+        first = 1 if table.counts_from is None else table.counts_from
+        return Roles(target, id, None, counts_from=first)
     aside = {target, id, *dropped}
     features = tuple(name for name in table.columns if name not in aside)
     if not features:
@@ -151,7 +158,7 @@ def features_of(table: Table, roles: Roles, width: int) -> Any:
         A line for each row.
     """
     if roles.features is None:
-        return _matrix(table, width)
+        return _matrix(table, roles.counts_from, width)
     if table.matrix is not None:
         raise InputError(
             f"{table.source}: its features have no names; wanted columns {listed(roles.features)}"
@@ -165,13 +172,13 @@ def features_of(table: Table, roles: Roles, width: int) -> Any:
     return pd.DataFrame(columns, index=np.full(len(table), np.nan))  # names nobody by itself
 
 
-def _matrix(table: Table, width: int) -> Any:
-    matrix = table.matrix
-    if matrix is None:
+def _matrix(table: Table, counts_from: int, width: int) -> Any:
+    if table.matrix is None:
         raise InputError(
             f"{table.source}: the model's features have no names, and these columns have; wanted "
             ".npz or svmlight"
         )
+    matrix = _counted(table, counts_from)
     if not width or matrix.shape[1] == width:
         return matrix
     if sparse.issparse(matrix) and matrix.shape[1] < width:  # the last ones are all zero
@@ -180,6 +187,20 @@ def _matrix(table: Table, width: int) -> Any:
     raise InputError(
         f"{table.source}: rows of {matrix.shape[1]} features; wanted {width}, as many as the "
         "model's have"
+    )
+
+
+def _counted(table: Table, counts_from: int) -> Any:
+    """The features of a table, whose indices count from where the model's do."""
+    matrix, first = table.matrix, table.counts_from
+    if first is None or first == counts_from:
+        return matrix
+    if first == 1:  # no row has anything at index 0
+        return sparse.hstack([sparse.csr_matrix((len(table), 1)), matrix], format="csr")
+    row = int(np.searchsorted(matrix.indptr, np.flatnonzero(matrix.indices == 0)[0], "right")) - 1
+    raise InputError(
+        f"{table.source}, {table.unit} {table.places[row]}: index 0; wanted indices that count "
+        "from 1, as the model's do"
     )
 
 

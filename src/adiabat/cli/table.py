@@ -37,6 +37,8 @@ class Table:
         Features without names, where the format has such.
     target, id : str or None
         The columns that hold labels and ids by the format's own rules.
+    counts_from : int or None
+        The index that its first feature has in the file; None where features have no indices.
     """
 
     source: str
@@ -46,6 +48,7 @@ class Table:
     matrix: Any = None
     target: str | None = None
     id: str | None = None
+    counts_from: int | None = None
 
     def __len__(self) -> int:
         return len(self.places)

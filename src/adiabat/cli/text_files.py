@@ -107,7 +107,7 @@ def _check_names(names: list[str], source: str, place: int) -> None:
 
 
 def read_svmlight(data: bytes, source: str) -> Table:
-    """Rows of a label and ``index:value`` pairs; indices count from 1."""
+    """Rows of a label and ``index:value`` pairs; indices count from 0 if one of them is 0."""
     places: list[int] = []
     labels: list[float] = []
     indices: list[int] = []
@@ -120,20 +120,21 @@ def read_svmlight(data: bytes, source: str) -> Table:
         where = f"{source}, line {place}"
         places.append(place)
         labels.append(_label(tokens[0], where))
-        before = 0
+        before = -1
         for token in tokens[1:]:
             before, value = _pair(token, before, where)
-            indices.append(before - 1)
+            indices.append(before)
             values.append(value)
         starts.append(len(indices))
     if not places:
         raise InputError(f"{source}: no row in it; wanted rows like '1 1:0.5 3:2'")
-    shape = len(places), max(indices, default=-1) + 1
-    if not shape[1]:
+    if not indices:
         raise InputError(f"{source}: no feature in any row; wanted rows like '1 1:0.5 3:2'")
-    matrix = sparse.csr_matrix((values, indices, starts), shape=shape, dtype=np.float64)
-    columns = {"y": np.array(labels)}
-    return Table(source, columns, np.array(places), "line", matrix, target="y")
+    first = 0 if 0 in indices else 1
+    columns_of, shape = np.array(indices) - first, (len(places), max(indices) + 1 - first)
+    matrix = sparse.csr_matrix((values, columns_of, starts), shape=shape, dtype=np.float64)
+    labelled = {"y": np.array(labels)}
+    return Table(source, labelled, np.array(places), "line", matrix, target="y", counts_from=first)
 
 
 def _label(token: str, where: str) -> float:
@@ -152,8 +153,6 @@ def _pair(token: str, before: int, where: str) -> tuple[int, float]:
     if not np.isfinite(value):
         raise InputError(f"{where}: {short(token)} is not finite; wanted a finite number")
     index = int(left) if len(left) < 20 else _MOST_FEATURES + 1
-    if index == 0:
-        raise InputError(f"{where}: index 0; wanted indices that count from 1")
     if index > _MOST_FEATURES:
         raise InputError(f"{where}: index {short(left)}; wanted {_MOST_FEATURES:,} at most")
     if index <= before:

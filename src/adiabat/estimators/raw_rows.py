@@ -187,6 +187,10 @@ class Column:
 class Frames(Protocol):
     """What a library of frames makes of columns."""
 
+    @property
+    def names(self) -> Any:
+        """What the columns are called."""
+
     def column(self, series: Any) -> Column:
         """A column as an array of its own."""
 

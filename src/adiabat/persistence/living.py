@@ -5,30 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from adiabat.errors import ModelFileError
 from adiabat.estimators.carrying import Past
 from adiabat.estimators.writing import writing
 from adiabat.persistence.draft import Draft
 from adiabat.persistence.estimators import EstimatorCodec
 from adiabat.persistence.fields import Fields
 from adiabat.persistence.kinds import Kind, Sizes, sometimes
+from adiabat.persistence.raw_rows import packed_raw, read_raw
 from adiabat.persistence.transformers import check_steps
 from adiabat.pipeline import Pipeline
 
 
 def _pack_past(past: Past, draft: Draft, name: str) -> dict[str, Any]:
-    if past.rows is not None:
-        raise ModelFileError(
-            f"{draft.where}: restandardise=True keeps the rows as they came, which a file does not "
-            "hold; wanted a pipeline without it"
-        )
     part = draft.within(name)
-    return {"founders": part.array("founders", past.founders), "forgotten": past.forgotten}
+    record = {"founders": part.array("founders", past.founders), "forgotten": past.forgotten}
+    if past.rows is not None:
+        record["rows"] = packed_raw(past.rows, part.within("rows"))
+    return record
 
 
-def _read_past(fields: Fields, name: str, sizes: Sizes) -> Past:  # noqa: ARG001
+def _read_past(fields: Fields, name: str, sizes: Sizes) -> Past:
     part = fields.inner(name)
-    return Past(part.array("founders", (None,), "bool"), part.count("forgotten"))
+    founders, forgotten = part.array("founders", (None,), "bool"), part.count("forgotten")
+    rows = None
+    if "rows" in part.left:
+        rows = read_raw(part.inner("rows"), len(founders), sizes)
+    return Past(founders, forgotten, rows)
 
 
 #: What is known of the rows; a pipeline that was made of fitted steps knows nothing.

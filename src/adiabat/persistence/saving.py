@@ -42,8 +42,9 @@ def save(model: Any, path: str | PathLike[str], *, notes: Mapping[str, str] | No
         An ``SVC``, fitted or not, or a pipeline with one as its last step. Its transformers have
         to be scikit-learn's scalers, encoders, ``SimpleImputer``, ``PCA``, ``ColumnTransformer``
         or pipelines of these; its kernel must not be a callable. ``last_change_`` is not kept. A
-        living pipeline keeps what ``remembers_`` says; one that was fitted with
-        ``restandardise=True`` holds rows as they came, and no file does.
+        living pipeline keeps what ``remembers_`` says, and its rows as they came if it was
+        fitted with ``restandardise=True``: arrays, CSR matrices, and frames of numbers, bools
+        and strings.
     path : str or path-like
         The file.
     notes : dict of str, default=None
