@@ -552,6 +552,23 @@ def test_coefficients_that_grow_by_far_do_not_grow_the_rounding_of_errors(lowest
     is_fresh(model, X, y)
 
 
+@pytest.mark.parametrize("lowest", [1e-6, 1e-12, 1e-20, 1e-300])
+def test_the_path_itself_bears_coefficients_that_grow_by_far(lowest):
+    X, y = drawn(40)
+    model = SVC(C=lowest, gamma=0.5).fit(X, y)._fitted  # noqa: SLF001
+    (here,) = model.machines
+    signs, everyone = here.task.y, np.arange(len(y))
+
+    def asked(C):
+        low, high = np.minimum(C * signs, 0.0), np.maximum(C * signs, 0.0)
+        return Demand(RBF(0.5), model.examples.rows, signs, low, high, np.zeros(len(y)))
+
+    theta, bias = Keeper(asked(lowest), here.theta, here.bias).change(asked(1.0), everyone)
+    fresh = SVC(gamma=0.5).fit(X, y).decision_function(X)
+    size = max(1.0, np.abs(fresh).max())
+    assert np.abs(gaussian(X, X) @ theta + bias - fresh).max() <= 1e-8 * size
+
+
 @pytest.mark.parametrize("C", [1e200, 1e300])
 def test_a_cost_whose_square_is_no_number(C):
     X, y = drawn(40)

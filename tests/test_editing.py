@@ -297,6 +297,8 @@ def test_a_question_is_answered_and_changes_nothing():
         model.what_if()
     with pytest.raises(UnknownIdError):
         model.what_if(unlearn=99)
+    with pytest.raises(TypeError, match="what_if: adapt=3; wanted settings by name"):
+        model.what_if(adapt=3)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

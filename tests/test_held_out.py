@@ -20,6 +20,7 @@ from sklearn.model_selection import (
 )
 
 from adiabat import SVC, ExactnessError, NotSeparableError
+from adiabat.adiabatic import tableau
 from adiabat.adiabatic.leaving import Leaving, Ways
 from adiabat.adiabatic.tableau import Optimum, tableau_of
 from adiabat.gram import Gram
@@ -388,3 +389,19 @@ def test_the_path_of_c_is_asked_anywhere_on_it(classes, values):
             assert np.abs(answer.decision_function - fitted.decision_function).max() <= EXACT
     alone = path.leave_one_out(0.3)
     assert alone.errors.sum() == path.leave_one_out([0.3])[0].errors.sum()
+
+
+def test_errors_that_are_not_those_of_the_coefficients_are_not_believed(monkeypatch):
+    """Rows that need no way are answered from them."""
+    X, y = drawn(60)
+    model = SVC(gamma=0.5).fit(X, y)
+    expected = model.leave_one_out(values=True)
+
+    def shifted(optimum):
+        made = tableau_of(optimum)
+        made.error[made.members :] += 1e-6
+        return made
+
+    monkeypatch.setattr(tableau, "tableau_of", shifted)
+    answer = model.leave_one_out(values=True)
+    assert np.abs(answer.decision_function - expected.decision_function).max() <= EXACT

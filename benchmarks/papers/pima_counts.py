@@ -9,7 +9,7 @@ second start of section II.C). One at a time, each example is learned in the ord
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,15 +127,20 @@ def table(together: Counts, singly: Counts) -> Sequence[str]:
     return lines
 
 
-def main() -> int:
-    """Print the table."""
+def show(lines: Callable[[Case], Iterable[str]]) -> int:
+    """Print what is measured, or why it cannot be."""
     try:
         case = pima()
     except UnavailableError as error:
         print(error)
         return 1
-    print(*table(all_at_once(case), one_at_a_time(case)), sep="\n")
+    print(*lines(case), sep="\n")
     return 0
+
+
+def main() -> int:
+    """Print the table."""
+    return show(lambda case: table(all_at_once(case), one_at_a_time(case)))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from adiabat import SVC
 from adiabat.adiabatic.keeper import Demand, Keeper
 from adiabat.kernels import RBF, Factors
-from benchmarks.declarations import UnavailableError
-from benchmarks.papers.pima_counts import Case, Counts, from_nothing, pima
+from benchmarks.papers.pima_counts import Case, Counts, from_nothing, show
 
 Array = NDArray[Any]
 
@@ -197,13 +196,7 @@ def _line(paper: Printed, width: Width) -> str:
 
 def main() -> int:
     """Print the table."""
-    try:
-        case = pima()
-    except UnavailableError as error:
-        print(error)
-        return 1
-    print(*table(measured(case)), sep="\n")
-    return 0
+    return show(lambda case: table(measured(case)))
 
 
 if __name__ == "__main__":

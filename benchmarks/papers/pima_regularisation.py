@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from adiabat.adiabatic.keeper import Keeper
 from adiabat.adiabatic.layout import BIAS
-from benchmarks.declarations import UnavailableError
-from benchmarks.papers.pima_counts import Case, Counts, all_at_once, learned_at_once, pima
+from benchmarks.papers.pima_counts import Case, Counts, all_at_once, learned_at_once, show
 
 Array = NDArray[Any]
 
@@ -130,13 +129,7 @@ def line(k: int, printed: Printed, counts: Counts, costs: tuple[Any, Any]) -> st
 
 def main() -> int:
     """Print the table."""
-    try:
-        case = pima()
-    except UnavailableError as error:
-        print(error)
-        return 1
-    print(*table(incremental(case), retraining(case)), sep="\n")
-    return 0
+    return show(lambda case: table(incremental(case), retraining(case)))
 
 
 if __name__ == "__main__":

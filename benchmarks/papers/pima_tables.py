@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from benchmarks.declarations import UnavailableError
 from benchmarks.papers import pima_kernel_width, pima_regularisation
-from benchmarks.papers.pima_counts import Case, pima
+from benchmarks.papers.pima_counts import Case, show
 
 
 def tables(case: Case) -> Sequence[str]:
@@ -24,13 +23,7 @@ def tables(case: Case) -> Sequence[str]:
 
 def main() -> int:
     """Print both tables."""
-    try:
-        case = pima()
-    except UnavailableError as error:
-        print(error)
-        return 1
-    print(*tables(case), sep="\n")
-    return 0
+    return show(tables)
 
 
 if __name__ == "__main__":

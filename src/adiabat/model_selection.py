@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -23,14 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from adiabat.errors import NotSeparableError
 from adiabat.estimators.editing import ADAPTABLE
 from adiabat.estimators.held_out import HeldOut, ValuesWantedError
+from adiabat.solvers.monitor import Monitor
 
 Array = NDArray[Any]
 Settings = dict[str, Any]
-
-_logger = logging.getLogger("adiabat")
-
-#: Seconds between two lines of progress.
-_EVERY = 0.5
 
 
 def _refitted(search: Any) -> bool:
@@ -156,11 +150,12 @@ class LeaveOneOutSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = _candidates(self.param_grid, prefix)
         rows = X, y, sample_weight, ids, groups
         trials = _Trials(self.estimator, rows, self.scoring)
-        progress = _Progress(len(candidates), verbose=bool(self.verbose))
+        monitor, total = Monitor(verbose=bool(self.verbose)), len(candidates)
         results: list[Settings] = [{}] * len(candidates)
-        for at in _itinerary(candidates, prefix):
+        for done, at in enumerate(_itinerary(candidates, prefix), 1):
             results[at] = trials.judged(candidates[at])
-            progress.report(candidates[at], results[at]["mean_test_score"])
+            words = _line(done, total, candidates[at], results[at]["mean_test_score"])
+            monitor.say(words, last=done == total)
         table = _table(candidates, results)
         if np.isnan(table["mean_test_score"]).all():
             raise ValueError(
@@ -320,24 +315,10 @@ class _Trials:
             return self._score()
 
 
-class _Progress:
-    """A line now and then: how many candidates, how good, how long."""
-
-    def __init__(self, total: int, *, verbose: bool) -> None:
-        self.total, self.verbose, self.done = total, verbose, 0
-        self.started = self._last = perf_counter()
-
-    def report(self, candidate: Settings, score: float) -> None:
-        self.done += 1
-        now = perf_counter()
-        if now - self._last < _EVERY and self.done < self.total:
-            return
-        self._last = now
-        settings = ", ".join(f"{name}={value}" for name, value in candidate.items())
-        line = f"{self.done}/{self.total}   {settings}: {score:.4f}   {now - self.started:.1f} s"
-        _logger.debug(line)
-        if self.verbose:
-            sys.stderr.write(f"adiabat: {line}\n")
+def _line(done: int, total: int, candidate: Settings, score: float) -> str:
+    """What is said of a candidate on the way."""
+    settings = ", ".join(f"{name}={value}" for name, value in candidate.items())
+    return f"{done}/{total}   {settings}: {score:.4f}"
 
 
 def _prefix(estimator: Any) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from adiabat.estimators.c_path import CPath
 from adiabat.estimators.living_steps import LivingSteps, twin_of
-from adiabat.estimators.prospect import Explanation, Prospect
+from adiabat.estimators.prospect import Explanation, Prospect, tried
 from adiabat.estimators.transformers import Step, is_estimated
 from adiabat.estimators.validation import Names
 from adiabat.estimators.writing import writing
@@ -341,17 +341,7 @@ class Pipeline(LivingSteps):
             Certificate, decision values of rows as they come, and flow between the categories.
         """
         asked = {"unlearn": unlearn, "relabel": relabel, "reweight": reweight, "adapt": adapt}
-        chosen = {verb: words for verb, words in asked.items() if words is not None}
-        if len(chosen) != 1:
-            raise ValueError(
-                f"what_if: {', '.join(chosen) or 'nothing'} given; wanted one of {', '.join(asked)}"
-            )
-        ((verb, words),) = chosen.items()
-        twin = self.copy()
-        if verb == "adapt":
-            twin.adapt(**words)
-        else:
-            getattr(twin, verb)(*(words if verb != "unlearn" else (words,)))
+        twin = tried(self.copy(), asked)
         return Prospect(twin, twin.last_change_)
 
     @available_if(_last_has("explain"))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adiabat.adiabatic.holding_out import hold_out_each
+from adiabat.adiabatic.holding_out import hold_out_each, misfit
+from adiabat.adiabatic.living import LostError
 from adiabat.adiabatic.tableau import Tableau
 
 Array = NDArray[np.float64]
@@ -83,7 +84,13 @@ class Answers:
 
 
 class Leaving:
-    """Ways out of one optimum. Inside, rows stand in the tableau's order."""
+    """Ways out of one optimum. Inside, rows stand in the tableau's order.
+
+    Raises
+    ------
+    LostError
+        Where the tableau's errors are not those of the coefficients.
+    """
 
     def __init__(self, tableau: Tableau) -> None:
         self.tableau, self.optimum = tableau, tableau.optimum
@@ -94,6 +101,9 @@ class Leaving:
         unit[tableau.members :] = 1.0 / unit[tableau.members :]
         parts = case.theta, tableau.error, case.low, case.high, case.target, case.ridge, unit
         self.case = np.array(parts)
+        apart, rounding = misfit(self.case, tableau.probes, self.case)
+        if apart > _BAR + rounding:
+            raise LostError(f"the errors are {apart:.3g} off those of the coefficients")
 
     def decisions(self) -> Array:
         """f of every row by the optimum of all."""

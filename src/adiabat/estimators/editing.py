@@ -40,7 +40,7 @@ from adiabat.estimators.kernel_choice import (
 from adiabat.estimators.machines import Effort, Task
 from adiabat.estimators.model import Model, spent_on
 from adiabat.estimators.moving import Move, Upkeep
-from adiabat.estimators.prospect import Explanation, Prospect, explained
+from adiabat.estimators.prospect import Explanation, Prospect, explained, tried
 from adiabat.estimators.validation import (
     Examples,
     Names,
@@ -341,17 +341,7 @@ class Editing(FittedAttributes):
             Certificate, decision values and flow between the categories after the change.
         """
         asked = {"unlearn": unlearn, "relabel": relabel, "reweight": reweight, "adapt": adapt}
-        named = {verb: words for verb, words in asked.items() if words is not None}
-        if len(named) != 1:
-            raise ValueError(
-                f"what_if: {', '.join(named) or 'nothing'} given; wanted one of {', '.join(asked)}"
-            )
-        ((verb, words),) = named.items()
-        twin = self.copy()
-        if verb == "adapt":
-            twin.adapt(**words)
-        else:
-            getattr(twin, verb)(*(words if verb != "unlearn" else (words,)))
+        twin = tried(self.copy(), asked)
         return Prospect(twin, twin.last_change_)
 
     def explain(self, id: Any, *, most: int = 5) -> Explanation:  # noqa: A002

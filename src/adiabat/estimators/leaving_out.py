@@ -304,10 +304,11 @@ class Absence:
         )
         try:
             tableau = tableau_of(optimum)
+            leaving = Leaving(tableau)
         except LostError:
             return None
         self.spent.kernel_evaluations += self.sight.count(tableau.evaluations)
-        return Leaving(tableau)
+        return leaving
 
     def _led_out(self, leaving: Leaving, values: Array, open_groups: Array) -> tuple[Array, Array]:
         """The answers of all groups that fit, and who is still open."""

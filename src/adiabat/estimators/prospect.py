@@ -139,6 +139,21 @@ class Explanation:
     against_it: list[tuple[Any, float]]
 
 
+def tried(twin: Any, asked: Mapping[str, Any]) -> Any:
+    """A twin after the only one of some changes that somebody has asked for."""
+    named = {verb: words for verb, words in asked.items() if words is not None}
+    if len(named) != 1:
+        raise ValueError(
+            f"what_if: {', '.join(named) or 'nothing'} given; wanted one of {', '.join(asked)}"
+        )
+    ((verb, words),) = named.items()
+    if verb != "adapt":
+        return getattr(twin, verb)(*((words,) if verb == "unlearn" else words))
+    if not isinstance(words, Mapping):
+        raise TypeError(f"what_if: adapt={words!r}; wanted settings by name, as in {{'C': 2.0}}")
+    return twin.adapt(**words)
+
+
 def explained(estimator: Any, name: Any, most: int) -> Any:
     """The explanation of a row; for more than two classes a dict of them by pair of labels."""
     model: Model = estimator._fitted  # noqa: SLF001

@@ -106,7 +106,7 @@ class Validating(FittedAttributes):
         monitor, spent = Monitor(verbose=effort.verbose), Spent()
 
         def heed(done: int) -> None:
-            monitor.report(asked.replace("_", " "), done, spent.kkt_violation)
+            monitor.say(f"{asked.replace('_', ' ')}   {done:,} of {len(question):,}")
 
         sight = Sight.of(model)
         if len(model.machines) > 1 and is_affordable(2 * len(model.examples) ** 2, effort.budget):

@@ -32,11 +32,15 @@ class Monitor:
 
     def arrived(self, phase: str, steps: int, where: str) -> None:
         """Say where the work has come to."""
+        self.say(f"{phase:<14} {steps:>9,} steps   {where}")
+
+    def say(self, words: str, *, last: bool = False) -> None:
+        """Write a line and the time, if it is time for one or nothing will come any more."""
         now = time.perf_counter()
-        if now - self._last < self.every:
+        if now - self._last < self.every and not last:
             return
         self._last = now
-        line = f"{phase:<14} {steps:>9,} steps   {where}   {now - self.started:7.1f} s"
+        line = f"{words}   {now - self.started:7.1f} s"
         logger.debug(line)
         if self.verbose:
             sys.stderr.write(f"adiabat: {line}\n")
